@@ -39,14 +39,14 @@ std::shared_ptr<DMatrix> const& GetMatrix(DMatrixHandle handle) {
 }
 }  // namespace
 
-/** @brief JSON about the build. Stock libraries do not have this function. */
+/** @brief Describe the build as JSON. Stock libraries do not have this function. */
 XGB_DLL int XGDPBuildInfo(char const** out) {
   API_BEGIN();
   Return(R"({"name": "xgb-dp", "plan_version": 1, "tree_methods": ["dp_hist"]})", out);
   API_END();
 }
 
-/** @brief Refuse a plan without a proof. Reads no data. */
+/** @brief Refuse a plan without a privacy proof. Reads no data. */
 XGB_DLL int XGDPCheckPlan(char const* plan_text) {
   API_BEGIN();
   CHECK(plan_text);
@@ -81,7 +81,7 @@ XGB_DLL int XGDPReleaseBeforeTrees(DMatrixHandle handle, char const* request, ch
   API_END();
 }
 
-/** @brief Whether a matrix has raw rows (1), or bins only (0). */
+/** @brief Whether a matrix has raw rows (1) or only bins (0). */
 XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_BEGIN();
   CHECK(out);
@@ -89,7 +89,9 @@ XGB_DLL int XGDPIsPlain(DMatrixHandle handle, int* out) {
   API_END();
 }
 
-/** @brief Whether a matrix has its rows on disk; only one thread may read them at a time. */
+/**
+ * @brief Whether the rows of a matrix are on disk, where only one thread may read them at a time.
+ */
 XGB_DLL int XGDPIsPaged(DMatrixHandle handle, int* out) {
   API_BEGIN();
   CHECK(out);
@@ -140,7 +142,7 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_END();
 }
 
-/** @brief The JSON of a model file, without its trees. */
+/** @brief Return the JSON of a model file without the trees. */
 XGB_DLL int XGDPModelContent(BoosterHandle handle, char const** out) {
   API_BEGIN();
   CHECK(handle && out);
@@ -158,7 +160,10 @@ XGB_DLL int XGDPModelContent(BoosterHandle handle, char const** out) {
   API_END();
 }
 
-/** @brief A random identifier for a training: 32 hexadecimal digits from the operating system. */
+/**
+ * @brief Return a random identifier for a training: 32 hexadecimal digits from the operating
+ *        system.
+ */
 XGB_DLL int XGDPTrainingId(char const** out) {
   API_BEGIN();
   CHECK(out);

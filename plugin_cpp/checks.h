@@ -18,7 +18,7 @@
 #include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
-/** @brief Public upper limits of the number of rows: they define valid data sets. */
+/** @brief Public upper limits on the number of rows, which define valid data sets. */
 struct RowLimits {
   std::uint64_t total;  // over all workers
   std::uint64_t batch;  // rows of a page have 32-bit indices

@@ -1,5 +1,5 @@
 /**
- * Checks that stop a training before a row is read. The learner calls them (see patches/).
+ * Checks that can stop a training before any row is read. The learner calls them (see patches/).
  */
 #pragma once
 
@@ -46,10 +46,10 @@ class PrivateUpdater {
 void CheckArgs(Args const& args, std::string const& booster, GradientBooster const* gbm);
 
 /**
- * @brief Refuse to predict for, or to evaluate, binned rows with a model that carries a ledger.
+ * @brief Refuse to predict or evaluate binned rows with a model that has a ledger.
  *
- * A matrix may share the bins of another one (`ref`), which can be exact quantiles of the private
- * rows. Predictions and metrics of public rows would reveal them.
+ * A matrix may share the bins of another one (`ref`), and these bins may be exact quantiles of
+ * private rows. Predictions and metrics, even of public rows, would then reveal them.
  */
 void CheckPredict(Attributes const& attributes, DMatrix const& data);
 

@@ -30,7 +30,7 @@ inline void Require(bool holds, std::string const& what) {
          "with `dp_epsilon` and `dp_delta`; it is not written by hand.";
 }
 
-/** @brief Units of privacy: the value is whether it is a person. */
+/** @brief Names of the privacy units, indexed by whether the unit is a person. */
 inline constexpr char const* kUnits[] = {"row", "person"};
 
 class JsonReader {
@@ -118,7 +118,7 @@ class JsonReader {
             "`" + where + "` is not a number.");
     return value;
   }
-  /** @param names Of the values of the enumeration, in their order. */
+  /** @param names Names of the values of the enumeration, in order. */
   template <typename T, std::size_t kN>
   [[nodiscard]] T Enum(std::string const& key, char const* const (&names)[kN]) const {
     auto it = std::find(names, names + kN, this->Text(key));

@@ -1,8 +1,8 @@
 /**
- * Compiler and operating system support for fast loops: clones of functions for wider vector
+ * Compiler and operating system support for fast loops: versions of functions for wider vector
  * instructions, prefetching, and memory in large pages.
  *
- * Results do not depend on it: every operation is rounded on its own (-ffp-contract=off), in the
+ * It does not change results: every operation is rounded separately (-ffp-contract=off), in the
  * same order for every vector width.
  *
  * Proof: docs/proofs/integer-grid.md
@@ -33,8 +33,8 @@ inline void Prefetch([[maybe_unused]] void const* address) {
 }
 
 /**
- * @brief Request large pages for memory that is not in use yet. They avoid TLB misses of random
- *        reads from more than some megabytes.
+ * @brief Request large pages for memory that is not in use yet. They avoid TLB misses when more
+ *        than a few megabytes are read at random.
  */
 inline void AskForLargePages([[maybe_unused]] void* address, [[maybe_unused]] std::size_t n_bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

@@ -208,7 +208,11 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
   };
 
-  /** @return Whether a new training was started; false for the plan of the current one. */
+  /**
+   * @brief Start the training of a plan.
+   *
+   * @return Whether it is new; false for the plan of the current training.
+   */
   bool Start(std::string const& plan_text, std::string const& state_text) {
     if (training_ && plan_text == plan_text_ && state_text == state_text_) {
       return false;

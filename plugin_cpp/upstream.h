@@ -34,11 +34,11 @@ namespace xgboost::dp {
 }
 
 /**
- * @brief A tree updater that keeps its node positions to itself.
+ * @brief A tree updater that does not expose the node positions of rows.
  *
- * Some objectives have adaptive leaves, which would replace leaf values by exact quantiles of
- * residuals at these positions. Since 3.4 no objective replaces leaves, and XGBoost updates its
- * prediction cache by itself.
+ * Some objectives have adaptive leaves, which would replace leaf values by exact quantiles of the
+ * residuals at these positions. Since XGBoost 3.4 no objective replaces leaves, and the prediction
+ * cache is updated without the updater.
  */
 class PlainUpdater : public TreeUpdater {
  public:

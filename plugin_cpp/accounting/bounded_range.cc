@@ -1,6 +1,6 @@
 /**
  * The inner loop of the recursion over selections (`xgb_dp/accounting/bounded_range.py`). The proof
- * shows that it computes an upper bound; the names of variables follow it.
+ * shows that it computes an upper bound. Variables are named as in the proof.
  *
  * Proof: docs/proofs/accounting.md
  */
@@ -37,8 +37,9 @@ struct TwoPointDistributions {
  * @brief Raise out[i] to the bound of q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t
  *        between t_j and t_{j+1}, at n points.
  *
- * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGB_DP_NO_TRAPS.
- * Without FMA every machine computes the same bound: a calibration does not depend on the host.
+ * v0[i] is V(x_i - t_j), and w0[i] is V(x_i - t_j + eps0). The function calls no other function,
+ * see XGB_DP_NO_TRAPS. Without FMA, every machine computes the same bound, so a calibration does
+ * not depend on the host.
  */
 XGB_DP_SIMD XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
                                                 double const* __restrict w0, double* __restrict out,

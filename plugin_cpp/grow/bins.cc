@@ -75,7 +75,7 @@ class BinFinder {
   float const* values_;
 };
 
-/** @brief Path prefix for the pages of a matrix; empty for memory. */
+/** @brief Path prefix for the pages of a matrix; empty for pages in memory. */
 std::string CachePath(DMatrix* p_fmat) {
   auto const* paged = dynamic_cast<data::SparsePageDMatrix const*>(p_fmat);
   bool on_disk = paged && paged->NumBatches() > 1;

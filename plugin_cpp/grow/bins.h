@@ -1,6 +1,6 @@
 /**
- * Cuts of all features, released or public, and the binned rows of a worker. Training reads no
- * other features. Pages are in memory, or one at a time is mapped from a file.
+ * Cuts of all features, released or public, and the binned rows of a worker. Training reads the
+ * features in no other form. Pages are in memory, or are mapped from a file one at a time.
  *
  * The code of a cell is the bin within its feature, or the number of bins for a missing value. A
  * page is dense if most cells are stored, with one code per cell in as few bytes as possible;
@@ -26,7 +26,9 @@
 #include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
-/** @brief Offsets in a table with an entry for each bin, and for missing values per feature. */
+/**
+ * @brief Offsets in a table that has an entry for each bin, and one per feature for missing values.
+ */
 class BinOffsets {
  public:
   explicit BinOffsets(common::HistogramCuts const& cuts) {
@@ -61,7 +63,7 @@ struct BinPage {
   [[nodiscard]] CodeT const* Codes() const {
     return reinterpret_cast<CodeT const*>(bytes.get());
   }
-  /** @brief Begin of the entries of each row of a sparse page, and the end of the last. */
+  /** @brief Start of the entries of each row of a sparse page, and the end of the last row. */
   [[nodiscard]] std::uint64_t const* RowPtr() const {
     return reinterpret_cast<std::uint64_t const*>(bytes.get());
   }
@@ -132,7 +134,7 @@ class BinnedPages {
 
   void Add(BinPage page);
   [[nodiscard]] std::size_t Size() const { return pages_.size(); }
-  /** @brief A page. Read the pages in order, and keep one at a time. */
+  /** @brief One page. Read the pages in order, and do not keep more than one at a time. */
   [[nodiscard]] BinPage operator[](std::size_t i) const;
   [[nodiscard]] BinPage const& Head(std::size_t i) const { return pages_[i]; }
   [[nodiscard]] std::size_t NumRows() const;
@@ -156,7 +158,7 @@ class BinnedPages {
 /**
  * @brief Bin every page, with exactly one bin per stored entry.
  *
- * The bins of a matrix on disk are written to a file beside its own.
+ * For a matrix on disk, the bins are written to a file next to its own.
  */
 [[nodiscard]] BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts,
                                   DMatrix* p_fmat);

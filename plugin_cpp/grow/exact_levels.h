@@ -39,8 +39,8 @@ class ExactLevels {
   }
 
   /**
-   * @param gradients Of one class, or of all classes that share the splits.
-   * @param totals    Sum over all rows, for each of these classes.
+   * @param gradients Gradients of one class, or of all classes that share the splits.
+   * @param totals    Sums over all rows, for each of these classes.
    */
   void Begin(common::Span<ClassGradients const> gradients, std::vector<Sum> const& totals) {
     gradients_ = gradients;
@@ -111,7 +111,7 @@ class ExactLevels {
   }
 
  private:
-  /** @brief Partition the rows of the level above, and sum the new nodes, in one pass. */
+  /** @brief Partition the rows of the previous level and sum the new nodes, in one pass. */
   void SumLevel() {
     monitor_.Start("Histograms");
     for (std::size_t p = 0; p < pages_.Size(); ++p) {

@@ -41,7 +41,7 @@ namespace {
 /**
  * @brief Draw features without replacement, in proportion to their weights.
  *
- * A Fenwick tree has the sums of weights, so a draw takes logarithmic time.
+ * A Fenwick tree stores the sums of weights, so a draw takes logarithmic time.
  */
 FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size_t n,
                              RandomSource* rng) {

@@ -1,5 +1,5 @@
 /**
- * The features that a tree or a node may be split on. They follow from public rules and released
+ * The features that a tree or a node may be split on. They depend only on public rules and released
  * splits, and cost no privacy.
  *
  * Proof: docs/proofs/constraints.md
@@ -19,13 +19,14 @@ using FeatureList = std::vector<bst_feature_t>;
 /**
  * @brief The features that a node may be split on, given the features of the splits above it.
  *
- * As in XGBoost, these are the features above and all members of the sets that contain them. The
- * splits above are released, so the list does not depend on the data.
+ * As in XGBoost, these are the features used above, and all members of the interaction sets that
+ * contain every one of them. The splits above are released, so the list does not depend on the
+ * data.
  */
 class InteractionSets {
  public:
   explicit InteractionSets(Plan const& plan);
-  /** @param tree_features Features of the tree, ascending; they include the features above. */
+  /** @param tree_features Features of the tree, ascending; a superset of `above`. */
   [[nodiscard]] FeatureList Allowed(FeatureList const& tree_features,
                                     FeatureList const& above) const;
 
@@ -34,8 +35,8 @@ class InteractionSets {
 };
 
 /**
- * @brief The features that a tree may use, ascending: all, the ones in `offered`, the next ones in
- *        turn, or random ones with equal or public weights.
+ * @brief The features that a tree may use, in ascending order: all features, the `offered` ones,
+ *        the next ones in turn, or a random choice with equal or public weights.
  *
  * @param tree_idx Number of earlier trees of the class.
  * @param rng      Source of public choices.

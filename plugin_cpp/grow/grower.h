@@ -34,7 +34,7 @@ class TreeGrower {
   TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
              RandomSource* structure, Release* release);
 
-  /** @param gradients Of the classes whose trees share the structure. */
+  /** @param gradients Gradients of the classes whose trees share the structure. */
   [[nodiscard]] Grown Grow(common::Span<ClassGradients const> gradients, TreeSpec const& spec,
                            RegTree* tree);
   /** @brief Grow the same structure for another class. Reads no data. */

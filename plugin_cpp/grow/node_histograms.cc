@@ -22,7 +22,7 @@ constexpr std::size_t kRowsAhead = 24;
 constexpr std::size_t kWordsPerLine = kCacheLineBytes / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
 
-/** @brief Begins of the words of some consecutive features in their own table. */
+/** @brief Offsets of some consecutive features in a table of their own. */
 struct BinTile {
   BinOffsets const& offsets;
   std::size_t begin, end;
@@ -32,7 +32,7 @@ struct BinTile {
 
 /**
  * @brief The same for features with at most 2^kBits entries, at a constant distance. An additional
- *        cache line between them avoids conflicts in the sets of the cache.
+ *        cache line between features avoids cache set conflicts.
  */
 template <std::size_t kBits>
 struct EvenTile {
@@ -123,8 +123,8 @@ void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, Pack
 }
 
 /**
- * @brief Merge two ascending lists. Offsets of both get fn(sum, sum), and offsets of the second
- *        only get fn(0, sum). Zeros are dropped.
+ * @brief Merge two ascending lists. An offset in both lists gets fn(first, second), and an offset
+ *        in the second list alone gets fn(0, second). Zeros are dropped.
  */
 template <typename Sum, typename Fn>
 void Zip(SparseBins<Sum> const& list, SparseBins<Sum> const& other, Fn&& fn, SparseBins<Sum>* out) {

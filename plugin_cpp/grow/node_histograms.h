@@ -1,10 +1,10 @@
 /**
  * Sums of the bounded integer gradients by bin, for the nodes of one level.
  *
- * The pair of a row is one 64-bit word, so one addition sums both entries, and the bins of a block
- * of rows need half the cache of floating-point pairs. Sums are exact in any order of rows,
- * threads, pages and workers. So the histogram of the heaviest sibling is exactly the parent minus
- * the others.
+ * The gradient and Hessian of a row are packed into one 64-bit word, so a single addition sums
+ * both, and the bins of a block of rows take half the cache of floating-point pairs. Sums are exact
+ * in any order of rows, threads, pages and workers, so the histogram of the heaviest sibling is
+ * exactly the parent's minus the others.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -30,12 +30,12 @@ struct Siblings {
   std::size_t heaviest{0};  // among the nodes
 };
 
-/** @brief The nodes of a level: Begin, sum page by page, and EndNodes. */
+/** @brief The nodes of a level. Call Begin, then sum page by page, then EndNodes. */
 class Level {
  public:
   /**
-   * @param release Sums over workers.
-   * @param offsets Of the bins of all features.
+   * @param release Sums the numbers of all workers.
+   * @param offsets Offsets of the bins of all features.
    * @param largest Largest absolute value of an entry of a pair.
    */
   Level(Context const* ctx, Release const& release, BinOffsets const& offsets,
@@ -74,7 +74,7 @@ template <typename Sum>
 template <typename Sum>
 class DenseHistograms : public Level {
  public:
-  /** @brief Memory that is used from the first page of a level to its end. */
+  /** @brief Memory that is in use from the first page of a level to its end. */
   struct Scratch {
     std::vector<Sum> below;                      // sums of the level in progress
     std::vector<LocalSum> local;                 // of the summed nodes
@@ -89,7 +89,7 @@ class DenseHistograms : public Level {
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
            std::vector<PackedPair> const& gpair);
-  /** @brief Complete the level, which replaces the level above. */
+  /** @brief Complete the level. It replaces the previous one. */
   void End();
 
   /** @brief The sums of a node; empty if they are packed into Words. */
@@ -126,8 +126,8 @@ struct SparseBins {
 };
 
 /**
- * @brief DenseHistograms of nonzero bins, for sparse rows on a single worker. Memory and time are
- *        proportional to the stored cells.
+ * @brief Like DenseHistograms, but stores only nonzero bins: for sparse rows on a single worker.
+ *        Memory and time are proportional to the number of stored cells.
  */
 class SparseHistograms : public Level {
  public:

@@ -1,10 +1,10 @@
 /**
  * A file of binned rows, for data that do not fit into memory.
  *
- * Its rows are private. The file is unlinked as soon as it is open: no other process finds it, and
- * the system frees its space whenever the process ends. A network file system may keep a name until
- * the file is closed. On Windows an open file keeps its name, but no other process can open it, and
- * the system deletes it with the last handle. It may survive a power failure.
+ * The rows are private. The file is unlinked as soon as it is open, so no other process can find
+ * it, and the system frees its space whenever the process ends. A network file system may keep a
+ * name until the file is closed. On Windows an open file keeps its name, but no other process can
+ * open it, and the system deletes it with the last handle; it may survive a power failure.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace xgboost::dp {
 class PageFile {
  public:
-  /** @param prefix Begin of the path of the file. */
+  /** @param prefix Start of the path of the file. */
   explicit PageFile(std::string const& prefix);
   ~PageFile();
   PageFile(PageFile const&) = delete;

@@ -4,7 +4,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Set the subset of the split that each category has reached. */
+/** @brief Set the subset name of every category that has reached this split. */
 XGB_DP_SIMD void NameSubsets(std::uint64_t split, std::uint64_t subset, std::size_t n,
                              std::uint64_t const* at, std::uint64_t* names) {
   for (std::size_t b = 0; b < n; ++b) {

@@ -57,8 +57,8 @@ class Partitions {
 };
 
 /**
- * @brief The leaf of each category in the heap of a partition, as `Split::GoesLeft` says. Without
- *        branches, which would be unpredictable.
+ * @brief The leaf that each category reaches in a partition, by the rule of `Split::GoesLeft`.
+ *        Avoids branches, which would be unpredictable.
  */
 class CategoryLeaves {
  public:
@@ -74,10 +74,10 @@ template <typename Sum>
 class FeatureSums {
  public:
   /**
-   * @brief Set the sums of a feature, and reuse memory.
+   * @brief Set the sums of a feature. Memory is reused.
    *
    * @param bins  Sums of the bins of the feature.
-   * @param total Of the node; the difference to the bins is the sum of missing values.
+   * @param total Sum of the node. Its difference from the bins is the sum of missing values.
    */
   void Reset(common::Span<Sum const> bins, Sum const& total) {
     bins_ = bins;

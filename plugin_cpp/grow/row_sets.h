@@ -1,8 +1,8 @@
 /**
  * The rows of each node, page by page.
  *
- * A partition is on one feature, so one code moves a row down all levels of a selection. The rows
- * of a node keep their order, so pages are read forwards.
+ * A partition splits on a single feature, so one code moves a row down all levels of a selection.
+ * The rows of a node keep their order, so pages are read forwards.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -37,7 +37,7 @@ class RowSets {
   [[nodiscard]] common::Span<std::uint32_t const> Rows(std::size_t p, bst_node_t nidx) const;
   void Part(Context const* ctx, std::size_t p, BinPage const& page, BinOffsets const& offsets,
             std::vector<Branching> const& branchings);
-  /** @brief The node of each row after the last branchings, without new row sets. */
+  /** @brief Find the node of each row after the last branchings, without updating the row sets. */
   void Positions(Context const* ctx, BinnedPages const& pages,
                  std::vector<Branching> const& branchings,
                  std::vector<bst_node_t>* positions) const;

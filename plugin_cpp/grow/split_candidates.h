@@ -1,8 +1,9 @@
 /**
- * The candidates of a selection: every (feature, cut, missing direction). They depend on public or
- * released cuts only. Both directions are always present: a direction that depends on whether a
- * value is missing would reveal it. No candidate is filtered by exact sums, and empty children
- * stay.
+ * The candidates of a selection: every combination of feature, cut and default direction.
+ *
+ * They depend on public or released cuts only. Both directions are always present: offering one
+ * only if values are missing would reveal that. No candidate is filtered by exact sums, and splits
+ * with empty children stay.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -28,7 +29,7 @@ struct OpenNode {
   FeatureList features;
 };
 
-/** @brief Exact sums of a node: its total and all bins, in three alternative forms. */
+/** @brief Exact sums of a node: its total, and its bins in one of three forms. */
 template <typename Sum>
 struct NodeSums {
   Sum total;

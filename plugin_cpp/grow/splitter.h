@@ -1,6 +1,6 @@
 /**
- * Interface for the splits of a tree, level by level: private selections on exact sums, noisy sums,
- * or random splits. A splitter returns released splits, and sums of the leaves in a type that says
+ * Interface that chooses the splits of a tree, level by level: by private selections on exact sums,
+ * by noisy sums, or at random. It returns released splits, and leaf sums in a type that states
  * whether they still need noise.
  *
  * Proof: docs/proofs/distributed.md
@@ -42,7 +42,8 @@ class Splitter {
   /**
    * @brief Begin a tree, with all rows in its root.
    *
-   * @param gradients Of one class, or of all if they share the splits; alive until End.
+   * @param gradients Gradients of one class, or of all classes if they share the splits. They must
+   *                  stay valid until End.
    */
   virtual void Begin(common::Span<ClassGradients const> gradients) = 0;
   /** @brief The splits of `n_levels` levels below every node; empty for "no split". */
@@ -51,7 +52,7 @@ class Splitter {
   /**
    * @brief Move the rows to the children of the chosen splits.
    *
-   * @param children Of each node, from left to right.
+   * @param children Children of each node, from left to right.
    * @param last     Whether all children are leaves.
    */
   virtual void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,

@@ -2,7 +2,8 @@
  * The likelihood of accelerated failure times: the logarithm of a time is the margin plus a scaled
  * error with a normal, logistic or extreme value distribution. A label is an interval of times.
  *
- * Pairs are derivatives with respect to the margin in units of the scale, z = (log t - F) / scale.
+ * Pairs() differentiates with respect to the margin in units of the scale, with z = (log t - F) /
+ * scale.
  *
  * Proof: docs/proofs/sensitivity.md
  */

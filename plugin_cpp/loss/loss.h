@@ -1,9 +1,9 @@
 /**
- * Loss functions of this plugin: the gradient pair of a row, from its predictions and its label.
+ * Loss functions of this plugin: the gradient and Hessian of a row, from its predictions and label.
  *
- * Objectives without one use the gradients of XGBoost. A loss sees one row at a time and public
- * parameters, so no row changes the pair of another. The guarantee does not depend on its
- * correctness: the row bound holds for any pair.
+ * Objectives without a loss here use XGBoost's gradients. A loss reads one row at a time and public
+ * parameters, so no row changes the derivatives of another. The privacy guarantee does not depend
+ * on the correctness of a loss, because the row bound is enforced for any derivatives.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -49,7 +49,7 @@ class Loss {
     return 1.0;
   }
   /**
-   * @brief Whether all outputs of a round use the leaves of the first one, which alone has
+   * @brief Whether all outputs of a round reuse the leaves of the first output, the only one with
    *        gradients. They must share their splits.
    */
   [[nodiscard]] virtual bool SharesLeaves(std::int32_t /*round*/) const { return false; }
@@ -58,13 +58,13 @@ class Loss {
   /** @brief Whether labels are intervals, whose upper end may be infinite. */
   [[nodiscard]] virtual bool IsInterval() const { return false; }
   /**
-   * @brief Released number that the first tree adds to all margins, for rows with a base margin,
-   *        where XGBoost has no intercept.
+   * @brief Released offset that the first tree adds to all margins. Used for rows with a base
+   *        margin, where XGBoost has no intercept.
    */
   [[nodiscard]] virtual double Start() const { return 0.0; }
-  /** @brief The mean that a margin predicts, if the correction of the mean is a factor. */
+  /** @brief The mean that a margin predicts, for losses whose mean is corrected by a factor. */
   [[nodiscard]] virtual double PredictMean(double margin) const { return margin; }
-  /** @brief Released upper bound of predictions in the correction by a factor; 0 without one. */
+  /** @brief Released upper bound on predictions, for the correction by a factor; 0 without one. */
   [[nodiscard]] virtual double LargestMean() const { return 0.0; }
   /** @brief Whether LargestNorms is available. */
   [[nodiscard]] virtual bool KnowsNorms() const { return true; }
@@ -77,8 +77,8 @@ class Loss {
    */
   virtual void Pairs(LossRows const& rows, double* g, double* h) const = 0;
   /**
-   * @brief The norms sqrt(sum_k g_k^2 + r h_k^2) of rows of weight one with the worst label in the
-   *        range, which do not depend on their labels. For RowBound::Mode::kPrediction.
+   * @brief The norms sqrt(sum_k g_k^2 + r h_k^2) of rows of weight one, with the worst label in the
+   *        range instead of the actual one. Used in RowBound::Mode::kPrediction.
    *
    * @param r Weight of Hessians in the norm.
    */

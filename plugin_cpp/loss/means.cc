@@ -15,8 +15,8 @@ namespace {
 double Share(double margin) { return 1.0 / (1.0 + std::exp(-margin)); }
 
 /**
- * @brief For a label that is a share in [0, 1], or for several labels of 0 and 1 with a joint
- * bound.
+ * @brief Logistic loss, for a label that is a share in [0, 1], or for several 0/1 labels with a
+ *        joint bound.
  */
 class LogisticLoss : public Loss {
  public:
@@ -57,14 +57,14 @@ class LogisticLoss : public Loss {
 };
 
 /**
- * @brief Deviances whose variance is a power of the mean: Poisson (1), Tweedie (between), gamma
- * (2).
+ * @brief Deviances whose variance is a power p of the mean: Poisson (1), Tweedie (between) and
+ *        gamma (2).
  *
- * Predictions mu are in units of the released mean of labels, m. Labels are capped, and in units of
- * their mean after the cap, c. So the trees fit the ratio of a prediction to the mean, even for few
- * large amounts, and the mean stays m. The Hessian is the expected one, which does not depend on
- * the label. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p), h = a^(2 - p), both in units of
- * cap / c, the largest label.
+ * Predictions mu are in units of the released mean of labels, m. Labels are capped, and are in
+ * units of their mean after capping, c. The trees therefore fit the ratio of a prediction to the
+ * mean, even if a few labels are large, and the overall mean stays m. The Hessian is the expected
+ * one, which does not depend on the label. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p) and
+ * h = a^(2 - p), both in units of cap / c, the largest label.
  */
 class PowerLoss : public Loss {
  public:

@@ -1,6 +1,6 @@
 /**
- * A loss of the user, as a list of arithmetic instructions on the numbers of one row. It has no
- * memory and no loops and reads one row, so it cannot couple rows.
+ * A user-defined loss, as a list of arithmetic instructions on the numbers of one row. It has no
+ * memory and no loops and reads a single row, so it cannot couple rows.
  *
  * Proof: docs/proofs/sensitivity.md
  */

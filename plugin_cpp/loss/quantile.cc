@@ -1,11 +1,12 @@
 /**
- * The check loss of one or several quantiles, smoothed by Epanechnikov's kernel.
+ * The check (pinball) loss of one or several quantiles, smoothed by Epanechnikov's kernel.
  *
- * Its gradient is a probability minus a level and its Hessian a density, so leaves can use Newton
- * steps. The kernel has a public width, which is the unit of margins and decreases over the rounds.
+ * Its gradient is a probability minus a level and its Hessian is a density, so leaves can use
+ * Newton steps. The kernel has a public width, which is the unit of margins and decreases over the
+ * rounds.
  *
- * The first rounds may fit the median for any levels: it has the smallest row bound, and its
- * effects move all quantiles. In these rounds all outputs have the same trees.
+ * In the first rounds, all outputs may fit the median instead of their own levels, with the same
+ * trees. The median has the smallest row bound, and its effects move all quantiles.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -19,7 +20,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Largest squared norm of a row at the median over all labels. */
+/** @brief Largest squared norm, over all labels, of a row in a round that fits the median. */
 double LargestMedianNorm(double r) {
   // With t = u^2 it is t (3 - t)^2 / 16 + r (9/16) (1 - t)^2, with at most one inner maximum.
   auto square = [&](double t) {

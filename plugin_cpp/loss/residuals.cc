@@ -53,8 +53,8 @@ class PseudoHuberLoss : public Loss {
 };
 
 /**
- * @brief Squared error of log(1 + prediction), in half widths of the declared range. Residuals of
- *        logarithms are clipped.
+ * @brief Squared error of log(1 + prediction). Margins are in half widths of the declared range,
+ *        and the residuals of logarithms are clipped.
  */
 class SquaredLogLoss : public Loss {
  public:
@@ -90,7 +90,7 @@ class SquaredLogLoss : public Loss {
   [[nodiscard]] double Within(double margin) const {
     return margin != margin ? margin : std::clamp(margin, range_.lower, range_.upper);
   }
-  /** @brief Derivative of the logarithm by the margin in half widths. */
+  /** @brief Derivative of the logarithm with respect to the margin in half widths. */
   [[nodiscard]] double Slope(double margin) const { return half_ / (1.0 + this->Within(margin)); }
 
   double clip_;
@@ -100,7 +100,7 @@ class SquaredLogLoss : public Loss {
 
 /**
  * @brief Squared error of several targets, each with a label, a range and an output. Every residual
- *        is in half widths of its range and clipped, so a row has one joint bound.
+ *        is measured in half widths of its range and clipped, so a row has one joint bound.
  */
 class TargetsLoss : public Loss {
  public:

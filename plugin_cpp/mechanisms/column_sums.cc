@@ -1,7 +1,7 @@
 /**
- * Sums for each column and each of two classes, over the rows with a cell above 0: a row adds 1
- * over the root of its number of such cells to each. So it adds a vector of norm at most one. The
- * unit of privacy is a row.
+ * Sums for each column and each of two classes, over the rows with a cell above 0. A row with n
+ * such cells adds 1 / sqrt(n) for each of them, so it adds a vector of norm at most one. The
+ * privacy unit is a row.
  *
  * Proof: docs/proofs/sensitivity.md
  */

@@ -29,7 +29,7 @@ constexpr double kMaxFactor = 20.0;
 
 double HalfWidth(RowBound const& bound) { return (bound.target_upper - bound.target_lower) / 2; }
 
-/** @brief A number of [-1, 1] in integer units; NaN counts as zero. */
+/** @brief Convert a number in [-1, 1] to integer units; NaN becomes zero. */
 std::int64_t Units(double value, std::int64_t unit) {
   value = std::isfinite(value) ? std::clamp(value, -1.0, 1.0) : 0.0;
   return static_cast<std::int64_t>(std::nearbyint(value * static_cast<double>(unit)));

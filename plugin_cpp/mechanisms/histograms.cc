@@ -2,11 +2,11 @@
  * Splits from noisy sums: every sum of a level is released with Gaussian noise. The best split and
  * the sums of its children are post-processing.
  *
- * Histograms (FEVERLESS; DP-GBM) are the sums of all bins of all features. Partially random splits
- * (Maddock et al. 2022, section 4.3.2) have one random cut of each feature, and the sums of its two
- * sides. A row is in one node of a level and, with a bin for missing values, in one bin or on one
- * side of each feature. So the squared L2 sensitivity of a level is the number of features times
- * the sensitivity of leaves.
+ * Histograms (FEVERLESS; DP-GBM) consist of the sums of all bins of all features. Partially random
+ * splits (Maddock et al. 2022, section 4.3.2) use one random cut of each feature and the sums of
+ * its two sides. A row is in one node of a level and, with a bin for missing values, in one bin or
+ * on one side of each feature. The squared L2 sensitivity of a level is therefore the number of
+ * features times the sensitivity of leaves.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -39,7 +39,7 @@ class NoisySplits : public Splitter {
     CHECK_EQ(gradients.size(), 1);
     levels_.Begin(gradients, {gradients[0].total});
   }
-  /** @brief The split with the largest gain on noisy sums, for each node or for the level. */
+  /** @brief The split with the largest gain on noisy sums, for each node or for a whole level. */
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t n_levels) override;
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,

@@ -1,6 +1,6 @@
 /**
- * The number of labels, or lower ends of intervals, between edges; of weights; or of both with the
- * same number of edges. A row adds one to a single cell of each.
+ * Counts between public edges: of labels (or the lower ends of intervals), of weights, or of both
+ * with the same number of edges. A row adds one to a single cell of each.
  *
  * Proof: docs/proofs/sensitivity.md
  */

@@ -14,7 +14,9 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief A number of a range, scaled to [-1, 1], as an integer of at most 2^shift. */
+/**
+ * @brief Scale a number from its range to [-1, 1] and convert it to an integer of at most 2^shift.
+ */
 std::int64_t OnGrid(double value, LabelRange range, std::int32_t shift) {
   double half = (range.upper - range.lower) / 2;
   double centred = (value - range.lower - half) / half;
@@ -49,7 +51,8 @@ Json CountClasses(Request const& request) {
 }
 
 /**
- * @brief The number of labels in equal cells of their range. Labels beyond it count at its ends.
+ * @brief Count labels in equal cells of their range. Labels outside the range count in the cells at
+ *        its ends.
  */
 Json CountCells(Request const& request) {
   auto range = ReadRange(request.in, "target");
@@ -67,11 +70,11 @@ Json CountCells(Request const& request) {
 }
 
 /**
- * @brief Sums of labels on [-1, 1], the number of rows if it is not public, and optionally the sum
- *        of exp(base_margin). A row adds at most one to each.
+ * @brief Sum labels scaled to [-1, 1], count the rows if their number is not public, and optionally
+ *        sum exp(base_margin). A row adds at most one to each sum.
  *
- * @param ranges Of the label, or of each target.
- * @param times  Whether labels are logarithms of the lower ends of intervals.
+ * @param ranges Range of the label, or of each target.
+ * @param times  Whether to use the logarithms of the lower ends of intervals as labels.
  */
 std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> const& ranges,
                                 bool times, std::optional<LabelRange> exposures) {

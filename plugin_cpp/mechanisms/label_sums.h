@@ -1,6 +1,7 @@
 /**
- * Releases before the first tree. The first one is the number of rows, of each class, or of labels
- * in cells; or sums of labels. XGBoost would store their exact mean as `base_score`.
+ * Releases before the first tree. The first release counts the rows (all rows, by class, or by cell
+ * of the label range) or sums the labels. XGBoost itself would store the exact mean label as
+ * `base_score`, which is not private.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -31,7 +32,7 @@ struct Request {
   Release* release;
 
   [[nodiscard]] MetaInfo const& Info() const { return matrix->Info(); }
-  /** @brief The integer of one row. */
+  /** @brief The integer that represents a contribution of one. */
   [[nodiscard]] std::int64_t One() const { return std::int64_t{1} << shift; }
   /** @brief See SumUnits. */
   template <typename AddRow>
@@ -46,10 +47,10 @@ struct Request {
 [[nodiscard]] Json ReleaseColumnSums(Request const& request);  // column_sums.cc
 
 /**
- * @brief Answer a request.
+ * @brief Make a requested release.
  *
- * @param persons The persons of the rows, who add the mean of their rows each; null if the
- * unit is a row. The trees of the plan must use the same persons.
+ * @param persons The persons of the rows; each adds the mean of their rows. Null if the unit is a
+ *                row. The trees of the plan must use the same persons.
  * @param request JSON: unit, sigma2, shift, the kind, and its domain. The second release of a plan
  *                has `again`, and must use the same persons as the first.
  *

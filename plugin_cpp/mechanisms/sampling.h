@@ -1,15 +1,15 @@
 /**
  * Random samples of rows.
  *
- * Poisson subsampling: in every round each row takes part with the same public probability. Other
- * rows contribute nothing to the round, which amplifies privacy. The sample is as secret as the
- * noise.
+ * Poisson subsampling: in every round, each row takes part independently with the same public
+ * probability. Other rows contribute nothing to the round, which amplifies privacy. The sample must
+ * stay as secret as the noise.
  *
- * Disjoint parts: before an ensemble each row is assigned to a round, uniformly and
- * independently of all values and other rows. So the rounds of an ensemble cost as much as a single
- * one (parallel composition).
+ * Disjoint parts: before an ensemble, each row is assigned to one of its rounds, uniformly and
+ * independently of all values and other rows. The rounds of an ensemble therefore cost as much as a
+ * single one (parallel composition).
  *
- * If the unit of privacy is a person, all rows of a person are sampled together.
+ * If the privacy unit is a person, all rows of a person are sampled together.
  *
  * Proof: docs/proofs/sampling.md
  * Proof: docs/proofs/accounting.md
@@ -38,7 +38,8 @@ class RowSample {
    *
    * @param persons The persons of the rows; null if the unit is a row.
    *
-   * @return 1 for each local row that takes part, else 0; empty for all rows. Must stay secret.
+   * @return 1 for each local row that takes part, otherwise 0; empty if all rows do. Must stay
+   *         secret.
    */
   [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows,
                                                       Persons const* persons, Release* release);

@@ -1,16 +1,17 @@
 /**
  * The plan of a private training: everything that xgb_dp has calibrated, declared or chosen.
  *
- * It is the parameter `dp_plan` (JSON). Integers are JSON integers, real numbers are JSON strings,
- * because JSON numbers have 32 bits in XGBoost. The line of a field declares, reads and checks it,
- * in the order of the lines. There are no defaults, so no training runs without a calibration.
+ * It is the parameter `dp_plan` (JSON). Integers are JSON integers; real numbers are JSON strings,
+ * because XGBoost stores JSON numbers in 32 bits. The line that declares a field also reads and
+ * checks it, and fields are read in the order of their declarations. There are no defaults, so no
+ * training runs without a calibration.
  *
  * The plan is fixed before anything is released, and claimed by its SHA-256. Values from releases
- * before the first tree are the state (`dp_state`). It overrides a few fields that do not affect
+ * before the first tree form the state (`dp_state`). It overrides a few fields that do not affect
  * any bound or noise, see Plan::Apply.
  *
- * Sensitivities and privacy costs are computed from the plan and the recorded draws in
- * xgb_dp/accounting only.
+ * Only xgb_dp/accounting computes sensitivities and privacy costs, from the plan and the recorded
+ * draws.
  *
  * Proof: docs/proofs/sampling.md
  */
@@ -36,8 +37,8 @@ namespace xgboost::dp {
 inline constexpr char kPlanKey[] = "dp_plan";
 inline constexpr char kStateKey[] = "dp_state";
 /**
- * @brief Exclusive upper limit of ranges. With the bits of eps0 a range must fit the denominator of
- *        the exponential mechanism: an overflow would void the guarantee.
+ * @brief Exclusive upper limit on the range of utilities. The range times 2^kEpsBits is the
+ *        denominator of the exponential mechanism; an overflow would void the guarantee.
  */
 inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBits);
 inline constexpr std::int32_t kMaxRounds = 1 << 20;
@@ -70,10 +71,10 @@ struct FeaturePlan {
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
 
-/** @brief The `features` of a plan or of a request. */
+/** @brief Read the `features` of a plan or of a request. */
 [[nodiscard]] std::vector<FeaturePlan> ReadFeatures(JsonReader const& in);
 
-/** @brief Release of quantile trees: counts of keys at all levels. */
+/** @brief Parameters of the release of quantile trees: the counts of keys at all levels. */
 struct QuantilePlan : protected JsonReader {
   std::int32_t levels = Int("levels", 2, 17);  // including the root
   std::int32_t shift = Int("shift", 0, 26);    // counts are multiplied by 2^shift before noise
@@ -132,7 +133,7 @@ struct CorrectionPlan : private JsonReader {
       : JsonReader{in}, sigma2{ReadSigma2(in, is_silent || !is_on)} {}
 };
 
-/** @brief A tree of a training. It determines the unit of margins. */
+/** @brief Position of a tree in a training. The unit of its margins depends on it. */
 struct TreeIndex {
   std::int32_t round;
   std::size_t class_idx;
@@ -212,13 +213,13 @@ struct Plan : private JsonReader {
   }
   /** @brief Whether the trees of all classes share their splits. */
   [[nodiscard]] bool SharesSplits() const { return class_trees == ClassTrees::kJoint; }
-  /** @brief The class whose tree determines the splits of the tree of a class. */
+  /** @brief The class whose tree provides the splits for the tree of this class. */
   [[nodiscard]] std::size_t SplitClass(std::size_t class_idx) const {
     return this->SharesSplits() ? 0 : class_idx;
   }
   /**
-   * @brief Learning rate of a tree, which rises linearly over the rounds. Parallel trees are
-   *        averaged.
+   * @brief Learning rate of a tree. It rises linearly over the rounds, and is divided by the number
+   *        of parallel trees, because they are averaged.
    */
   [[nodiscard]] double Step(std::int32_t round) const {
     double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
@@ -228,7 +229,7 @@ struct Plan : private JsonReader {
    * @brief Share of a leaf's noise variance that shrinkage takes into account.
    *
    * Noise that is drawn anew in every round averages out over small steps, while the signal adds
-   * up. docs/proofs/leaves.md, "Small steps"
+   * up. See "Small steps" in docs/proofs/leaves.md.
    */
   [[nodiscard]] double NoiseShare(std::int32_t round) const {
     constexpr double kFullStep = 0.5;
@@ -249,7 +250,7 @@ struct Plan : private JsonReader {
   [[nodiscard]] std::int32_t NumOutputs() const {
     return loss ? static_cast<std::int32_t>(loss->NumOutputs()) : 0;
   }
-  /** @brief Whether all trees of a round have the leaves of the first output. */
+  /** @brief Whether all trees of a round reuse the leaves of the first output. */
   [[nodiscard]] bool SharesLeaves(std::int32_t round) const {
     return loss && loss->SharesLeaves(round);
   }
@@ -262,7 +263,9 @@ struct Plan : private JsonReader {
   [[nodiscard]] bool IsMulticlass() const {
     return objective == "multi:softprob" || objective == "multi:softmax";
   }
-  /** @brief Whether labels are 0 and 1. Raw margins have the same gradients. */
+  /**
+   * @brief Whether labels are 0 and 1. binary:logitraw has the same gradients as binary:logistic.
+   */
   [[nodiscard]] bool IsBinary() const {
     return objective == "binary:logistic" || objective == "binary:logitraw";
   }

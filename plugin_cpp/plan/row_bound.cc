@@ -7,7 +7,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Whether both are finite. A row without finite numbers must count nothing. */
+/** @brief Whether both are finite. A row with other numbers must contribute nothing. */
 inline bool IsNumber(double g, double h) {
   int is_g = std::isfinite(g), is_h = std::isfinite(h);  // without a branch
   return (is_g & is_h) != 0;
@@ -16,7 +16,10 @@ inline bool IsNumber(double g, double h) {
 struct ToGrid {
   double root, to_grid, unit, h_max;
 
-  /** @brief The integers of a finite pair times a factor: in the ball for any numbers. */
+  /**
+   * @brief Multiply a finite pair by a factor and quantise it. The result is in the ball for any
+   *        input.
+   */
   void operator()(double g, double h, double factor, double* out_g, double* out_h) const {
     auto q_g = RoundWithin(g * factor * to_grid, -unit, unit);
     auto q_h = RoundWithin(root * h * factor * to_grid, 0.0, h_max);
@@ -27,9 +30,10 @@ struct ToGrid {
 };
 
 /**
- * @brief Scale pairs to the bound by their own norms.
+ * @brief Scale pairs by their own norms so that they meet the bound.
  *
- * Without branches, for vector instructions: roots and quotients take nearly all of the time.
+ * Has no branches, so that vector instructions apply: roots and quotients take nearly all of the
+ * time.
  */
 XGB_DP_SIMD void ScaleRows(double c, double r, ToGrid quantise, double* g, double* h,
                            std::size_t n) {
@@ -50,10 +54,10 @@ struct LargestNorm {
 };
 
 /**
- * @brief Scale pairs of logistic loss by the larger norm of both labels, without branches.
+ * @brief Scale pairs of logistic loss by the larger of the norms for both labels, without branches.
  *
- * The prediction is recovered from the gradient w (p - y), to about 1e-7 because gradients are
- * 32-bit floats.
+ * The prediction is recovered from the gradient w (p - y), with an error of about 1e-7 because
+ * gradients are 32-bit floats.
  */
 XGB_DP_SIMD void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
                                    double const* w, double* g, double* h, double* norms,

@@ -1,9 +1,9 @@
 /**
  * The row bound: the largest contribution of a row, or of all rows of a person, on an integer grid.
  *
- * All sensitivities and score ranges follow from it in xgb_dp/accounting. The gradient pair of a
- * row becomes a pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r)
- * 2^grid_bits). The bound is enforced on these integers, after all floating-point arithmetic. So it
+ * xgb_dp/accounting derives all sensitivities and score ranges from it. The gradient and Hessian of
+ * a row become a pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r)
+ * 2^grid_bits). The bound is enforced on these integers, after all floating-point arithmetic, so it
  * holds exactly for any objective, weight, label and platform.
  *
  * Proof: docs/proofs/integer-grid.md
@@ -23,12 +23,12 @@
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
-/** @brief Upper limit of the declared bound of a person, in rows. */
+/** @brief Upper limit on the declared bound of a person, in rows. */
 inline constexpr double kMaxRowsPerPerson = 1024;
 
 /**
- * @brief Nearest integer, ties to even, clamped first because a cast out of range is undefined. The
- *        absolute values of both ends are below 2^51.
+ * @brief Round to the nearest integer, ties to even. The value is clamped first, because a cast out
+ *        of range is undefined. The absolute values of both ends must be below 2^51.
  */
 inline double RoundWithin(double value, double lower, double upper) {
   constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
@@ -78,25 +78,26 @@ struct RowBound : private JsonReader {
         grid_bits{static_cast<std::int32_t>(grid_bits)},
         clamp_target{clamp_target} {}
 
-  /** @brief Whether the pair of a row is in the ball g^2 + r h^2 <= C^2. */
+  /** @brief Whether the bound is the ball g^2 + r h^2 <= C^2. */
   [[nodiscard]] bool IsBall() const {
     return mode == Mode::kPrediction || mode == Mode::kRowWeight;
   }
-  /** @brief B, the grid integer of C. */
+  /** @brief B: the integer that represents C on the grid. */
   [[nodiscard]] std::int64_t Unit() const { return std::int64_t{1} << grid_bits; }
   /** @brief Largest q_h of a row. */
   [[nodiscard]] std::int64_t MaxHessian() const;
   /**
-   * @brief The largest contribution of a unit of privacy to sum |q_g| and to sum q_h: B or K B, and
-   *        the same multiple of the largest q_h.
+   * @brief The largest contribution of a privacy unit to sum |q_g| and to sum q_h. A row
+   *        contributes at most B and the largest q_h; a person contributes K times as much.
    */
   [[nodiscard]] std::int64_t MaxGradientSum() const { return this->OnGrid(max_rows_per_person); }
   [[nodiscard]] std::int64_t MaxHessianSum() const {
     return MaxGradientSum() * MaxHessian() / Unit();
   }
   /**
-   * @brief The largest norm of the Hessians of a person in spread leaves: a quarter of the norm of
-   *        gradients, as for a row by default; MaxHessianSum() in the other modes.
+   * @brief The largest norm of a person's Hessians in spread leaves. If the bound is a ball, it is
+   *        a quarter of the bound on gradients, as for a row by default; otherwise it is
+   *        MaxHessianSum().
    */
   [[nodiscard]] std::int64_t MaxLeafHessian() const {
     return IsBall() ? (MaxGradientSum() + 3) / 4 : MaxHessianSum();
@@ -124,23 +125,21 @@ class RowQuantiser {
  public:
   explicit RowQuantiser(RowBound const& bound);
 
-  /**
-   * @brief Replace the gradients of rows by integers. NaN or infinite input becomes (0, 0).
-   */
+  /** @brief Replace the gradients of rows by integers. NaN or infinite values give (0, 0). */
   void operator()(double* g, double* h, std::size_t n) const;
   /**
    * @brief The same in the mode kPrediction, for pairs of logistic loss.
    *
-   * The factor of a row is min(1, C / the larger norm of both labels), at the prediction and the
-   * weight of the row. The row bound holds for any input.
+   * The factor of a row is min(1, C / n), where n is the larger of the norms for both labels at the
+   * prediction and weight of the row. The row bound holds for any input.
    *
    * @param y     Labels, 0 or 1.
    * @param w     Weights within the public bound, without `positive_weight`.
-   * @param norms Output: the larger norm of both labels, for C = 1.
+   * @param norms Receives the larger of the norms for both labels, for C = 1.
    */
   void operator()(double const* y, double const* w, double* g, double* h, double* norms,
                   std::size_t n) const;
-  /** @brief The integers of one row; the mode kPrediction uses its own norm. */
+  /** @brief The integers of one row. In the mode kPrediction, the row is scaled by its own norm. */
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
     (*this)(&g, &h, 1);
     return {static_cast<std::int64_t>(g), static_cast<std::int64_t>(h)};
@@ -154,8 +153,8 @@ class RowQuantiser {
 /**
  * @brief The joint row bound of several classes: all gradients and Hessians of a row have one norm.
  *
- * The factor of a row depends on its predictions and weight, but not on its label: it is from the
- * largest norm over all possible labels. So rare classes do not count less, and the true
+ * The factor of a row depends on its predictions and weight but not on its label: it uses the
+ * largest norm over all possible labels. Rare classes are therefore not weighted down, and the true
  * probabilities are a fixed point of the leaves. The bound is enforced on the integers, for any
  * factor.
  */
@@ -164,16 +163,16 @@ class ClassQuantiser {
   ClassQuantiser(RowBound const& bound, std::size_t n_class);
 
   /**
-   * @brief Replace the gradients w (p - e_label) and Hessians of a row by integers. If one is not
-   *        finite, all become 0.
+   * @brief Replace the gradients w (p - e_label) and the Hessians of a row by integers. If any of
+   *        them is not finite, all become 0.
    *
-   * @param g,h    Of the first class; the next classes follow at the stride.
-   * @param weight w.
+   * @param g,h    Entries of the first class. Those of the next classes follow at the stride.
+   * @param weight The weight w.
    *
    * @return The norm of the row with the worst label, for C = 1.
    */
   double operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
-  /** @brief The same with a known largest norm over all labels, for a weight of 1. */
+  /** @brief The same with a known largest norm over all labels, given for a weight of 1. */
   double Bound(double norm, double weight, double* g, double* h, std::size_t stride) const;
 
  private:

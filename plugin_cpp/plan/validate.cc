@@ -1,5 +1,6 @@
 /**
- * Conditions between the fields of a plan: assumptions of the proofs, and limits against overflow.
+ * Conditions on combinations of fields of a plan: assumptions of the proofs, and limits that
+ * prevent overflow.
  */
 #include <algorithm>   // for adjacent_find, all_of, max
 #include <cstddef>     // for size_t
@@ -69,7 +70,7 @@ void CheckRowBound(Plan const& plan) {
           "the sensitivity of leaves overflows.");
 }
 
-/** @brief Whether every row has the same Hessian, so sums of Hessians count rows. */
+/** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
 bool HessiansCountRows(Plan const& plan) {
   // Squared loss or gradient boosting, with a clip that does not change the Hessian. The row-weight
   // clip shrinks it for rows with large residuals, and a unit of weights for all rows.

@@ -1,7 +1,7 @@
 /**
  * @brief Source of the random bits of every private release: ChaCha20 (RFC 8439), keyed from the
- *        operating system. XGBoost's own generators are seeded by a parameter and replayable, so
- *        noise drawn from them would be public.
+ *        operating system. XGBoost's own generators are seeded by a parameter and can be replayed,
+ *        so noise drawn from them would be public.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <cstdint>  // for uint8_t, uint32_t, uint64_t
 
 namespace xgboost::dp {
-/** @brief A stream of independent, uniform 64-bit words. The samplers know nothing else. */
+/** @brief A stream of independent, uniform 64-bit words. Samplers use only this interface. */
 class RandomSource {
  public:
   RandomSource() = default;
@@ -23,7 +23,7 @@ class RandomSource {
   virtual std::uint64_t Next64() = 0;
 };
 
-/** @brief A 256-bit key. Whoever holds a copy wipes it with @ref SecureWipe. */
+/** @brief A 256-bit key. The owner of every copy must wipe it with @ref SecureWipe. */
 using ChaChaKey = std::array<std::uint8_t, 32>;
 
 /** @brief Overwrite memory that held a key or noise, in a way the compiler may not remove. */
@@ -38,8 +38,8 @@ void WipeStack();
 /**
  * @brief The number of refills of all sources of this process.
  *
- * A new source has none before its first draw: if the number does not change, nothing was drawn
- * from new sources.
+ * A new source is refilled at its first draw. If the number has not changed, nothing was drawn from
+ * new sources.
  */
 [[nodiscard]] std::uint64_t NumRefills();
 
@@ -47,7 +47,8 @@ void WipeStack();
 [[nodiscard]] std::uint64_t ForkGeneration();
 
 /**
- * @brief Four blocks of ChaCha20 (RFC 8439, section 2.3), from the block counter of the state on.
+ * @brief Compute four blocks of ChaCha20 (RFC 8439, section 2.3), starting at the state's block
+ *        counter.
  *
  * @param state Constants, key, block counter and nonce as 16 words.
  * @param out   64 words, in stream order.
@@ -55,14 +56,16 @@ void WipeStack();
 void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out);
 
 /**
- * @brief The ChaCha20 key stream of one key and one stream, read 8 bytes at a time, little-endian.
+ * @brief The ChaCha20 key stream of one key and one stream id, read 8 bytes at a time,
+ *        little-endian.
  *
  * The nonce is (stream_id, 0, 0) and the block counter starts at 0. Two sources with the same key
- * must have different stream ids, or they share their noise. A stream ends, with a fatal error,
- * after 2^32 blocks: a repeated block would be repeated noise.
+ * must have different stream ids, or their noise is the same. After 2^32 blocks a stream ends with
+ * a fatal error: a repeated block would be repeated noise.
  *
- * A copy in a forked process would release the same noise as its parent, and the difference of the
- * two releases would be exact; so drawing in any process but the creating one is a fatal error.
+ * A copy in a forked process would release the same noise as its parent, and the difference between
+ * the two releases would be exact. Drawing in any process but the one that created the source is
+ * therefore a fatal error.
  *
  * Not thread safe: the order of the draws is part of the mechanism.
  */
@@ -89,10 +92,10 @@ class ChaCha20Source final : public RandomSource {
 };
 
 /**
- * @brief A fresh key from the operating system's cryptographic generator.
+ * @brief Create a fresh key from the operating system's cryptographic generator.
  *
- * Blocks until that generator is seeded. Any failure is fatal: there is no weaker generator to fall
- * back to, as noise that can be guessed is no noise.
+ * Blocks until that generator is seeded. Any failure is fatal. There is no weaker generator to fall
+ * back to, because noise that can be guessed does not protect anything.
  */
 [[nodiscard]] ChaChaKey SystemKey();
 }  // namespace xgboost::dp

@@ -22,7 +22,10 @@ void CheckScale(std::uint64_t eps_num, std::uint64_t den) {
   CHECK(den >= 1 && den < kMaxSelectionDen) << "den must be in [1, 2^63).";
 }
 
-/** @brief Groups by descending bounds, then ascending index, with their largest utility. */
+/**
+ * @brief Groups in descending order of their bounds, then ascending index, with their largest
+ *        utility.
+ */
 class GroupsInOrder {
  public:
   explicit GroupsInOrder(GroupedUtilities* utilities)

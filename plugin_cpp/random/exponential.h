@@ -12,23 +12,23 @@
 #include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
-/** @brief Largest absolute utility, exclusive. */
+/** @brief Exclusive upper limit on the absolute value of a utility. */
 inline constexpr std::int64_t kMaxUtility = std::int64_t{1} << 62;
-/** @brief Largest eps_num of @ref SelectExponential, exclusive. */
+/** @brief Exclusive upper limit on eps_num of @ref SelectExponential. */
 inline constexpr std::uint64_t kMaxEpsNum = std::uint64_t{1} << 47;
-/** @brief Largest den of @ref SelectExponential, exclusive. */
+/** @brief Exclusive upper limit on den of @ref SelectExponential. */
 inline constexpr std::uint64_t kMaxSelectionDen = std::uint64_t{1} << 63;
 
 /**
  * @brief Choose index c with probability proportional to exp(utilities[c] * eps_num / den).
  *
- * When adding a row moves every utility by an amount in an interval of length r (any interval: it
- * may depend on the row and on the data), the choice has bounded range r * eps_num / den. With
- * den = r * 2^40 that is eps0 = eps_num / 2^40. Nothing but the index may be released: neither
- * the utilities nor their maximum is protected.
+ * If adding a row changes every utility by an amount in an interval of length r, the choice has
+ * bounded range r * eps_num / den. The interval may depend on the row and on the data. With den = r
+ * * 2^40, the range is eps0 = eps_num / 2^40. Only the index may be released: neither the utilities
+ * nor their maximum is protected.
  *
- * Expected number of rounds: the number of candidates over the sum of the weights, where the best
- * candidate has weight 1; so at most the number of candidates.
+ * The expected number of iterations is the number of candidates divided by the sum of their
+ * weights, where the best candidate has weight 1. It is at most the number of candidates.
  *
  * @param utilities Not empty, |u| < 2^62.
  * @param eps_num   Below 2^47. Zero means a uniform choice.
@@ -39,14 +39,14 @@ inline constexpr std::uint64_t kMaxSelectionDen = std::uint64_t{1} << 63;
                                             std::uint64_t eps_num, std::uint64_t den);
 
 /**
- * @brief Exact utilities of candidates in groups of equal size, computed on demand, with known
- * upper bounds of each group.
+ * @brief Exact utilities of candidates in groups of equal size, computed on demand, with a known
+ *        upper bound for each group.
  */
 class GroupedUtilities {
  public:
   virtual ~GroupedUtilities() = default;
   [[nodiscard]] virtual std::size_t PerGroup() const = 0;
-  /** @brief Upper bounds of the utilities of each group. At least one group. */
+  /** @brief Upper bound on the utilities of each group. There is at least one group. */
   [[nodiscard]] virtual common::Span<std::int64_t const> Bounds() const = 0;
   [[nodiscard]] virtual std::int64_t At(std::size_t group, std::size_t i) = 0;
   /** @brief The largest utility of each of these groups. */
@@ -54,8 +54,8 @@ class GroupedUtilities {
 };
 
 /**
- * @brief The same choice among all candidates of all groups. It computes few utilities if the
- * bounds are close to each other on the scale of the mechanism.
+ * @brief The same choice among all candidates of all groups. Few utilities are computed if the
+ *        bounds are close to each other on the scale of the mechanism.
  *
  * @return The index group * PerGroup() + i.
  */

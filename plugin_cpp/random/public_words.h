@@ -1,6 +1,7 @@
 /**
- * Public random words, for choices that read no data: SplitMix64 (Steele, Lea and Flood 2014) from
- * a public name. Every word can be computed alone, so only used choices need to be made.
+ * Public random words, for choices that read no data: SplitMix64 (Steele, Lea and Flood 2014),
+ * seeded by a public name. Each word can be computed separately, so unused choices need not be
+ * made.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -23,7 +24,7 @@ inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
 
 class PublicWords final : public RandomSource {
  public:
-  /** @param path Identifies a source among the many of a name. */
+  /** @param path Distinguishes the sources with the same name. */
   PublicWords(std::uint64_t name, std::initializer_list<std::uint64_t> path) : state_{name} {
     for (auto step : path) {
       state_ = Scatter(state_ + kGoldenStep * (step + 1));

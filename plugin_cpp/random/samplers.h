@@ -2,12 +2,12 @@
  * @brief Exact samplers in integer arithmetic (Canonne, Kamath and Steinke, "The Discrete Gaussian
  *        for Differential Privacy", 2020).
  *
- * No floating point number takes part: the rounding of a floating point sampler leaves gaps in the
- * support of its noise, from which the value under the noise can be read off. The probabilities
- * below are exact given independent uniform words. The accounting needs the exact distribution, so
- * every bound is checked and a violation is fatal.
+ * No floating-point number is involved: the rounding of a floating-point sampler leaves gaps in the
+ * support of its noise, and these can reveal the value that the noise should hide. The
+ * probabilities below are exact given independent uniform words. The accounting needs the exact
+ * distribution, so every bound is checked, and a violation is fatal.
  *
- * The number of words drawn depends on the noise: the running time is not private.
+ * The number of words drawn depends on the noise, so the running time is not private.
  */
 #pragma once
 
@@ -50,11 +50,10 @@ inline constexpr std::uint64_t kMaxGaussianSigma2 = std::uint64_t{1} << 56;
 /**
  * @brief An integer x with probability proportional to exp(-x^2 / (2 sigma2)).
  *
- * Added to an integer of sensitivity s it costs no more than the continuous Gaussian mechanism in
+ * Added to an integer of sensitivity s, it costs no more than the continuous Gaussian mechanism in
  * concentrated differential privacy: s^2 / (2 sigma2).
  *
- * @param sigma2 1 <= sigma2 <= 2^56, an upper bound of the variance (and, from about 1, equal to it
- *               for every practical purpose).
+ * @param sigma2 1 <= sigma2 <= 2^56. An upper bound on the variance, and practically equal to it.
  */
 [[nodiscard]] std::int64_t DiscreteGaussian(RandomSource* rng, std::uint64_t sigma2);
 }  // namespace xgboost::dp

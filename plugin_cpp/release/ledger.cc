@@ -69,7 +69,7 @@ void Save(SelectionEvent const& event, Json* out) {
   (*out)["range"] = ToInteger(event.range);
 }
 
-/** @brief The unit of an event is a row by default. */
+/** @brief Add the unit to an event, unless it is a row, the default. */
 void NameUnit(bool person_level, Json* out) {
   if (person_level) {
     (*out)["unit"] = String{"person"};
@@ -89,7 +89,7 @@ Json ToJson(LedgerEntry const& entry, bool person_level) {
   return out;
 }
 
-/** @brief `count` equal rounds, without their entries. */
+/** @brief JSON of `count` equal rounds, without their entries. */
 Json ToJson(RoundEvent const& round, std::uint64_t count, bool person_level) {
   Json out{Object{}};
   out["count"] = ToInteger(count);

@@ -1,6 +1,7 @@
 /**
- * The record of draws. Every event is recorded by its draw, never from the calibration.
- * xgb_dp/accounting computes the sensitivities from the plan, and epsilon from both.
+ * The record of all draws. Each draw records its own event; none is copied from the calibration.
+ * xgb_dp/accounting computes sensitivities from the plan, and epsilon from the sensitivities and
+ * this record.
  *
  * Proof: docs/proofs/accounting.md
  */
@@ -26,16 +27,20 @@ inline constexpr char kLedgerAttribute[] = "dp_ledger";
 [[nodiscard]] std::string NewTrainingId();
 
 /**
- * @brief Allow one training on this matrix, by this worker, to draw the claim of a ledger.
+ * @brief Allow one training on this matrix, by this worker, to draw what a ledger claims.
  *
  * @param persons The persons of the matrix; null if the unit is a row.
  *
  * Claims are in memory only, and not valid in forked processes: a checkpoint, pickle or copy of a
- * booster has the ledger but cannot draw under it again.
+ * booster contains the ledger but cannot be used to draw again.
  */
 void OpenClaim(std::string const& ledger, DMatrix const* train,
                std::shared_ptr<void const> persons);
-/** @return Whether the claim was open for these rows and this worker. It closes the claim. */
+/**
+ * @brief Close the claim.
+ *
+ * @return Whether it was open for these rows and this worker.
+ */
 bool UseClaim(std::string const& ledger, DMatrix const* train,
               std::shared_ptr<void const> const& persons);
 
@@ -44,7 +49,7 @@ inline constexpr std::int32_t kEpsBits = 40;
 /** @brief The rate of a sample is rate_num / 2^kSampleBits. */
 inline constexpr std::int32_t kSampleBits = 32;
 
-/** @brief Sums with discrete noise. `release` names them. */
+/** @brief Sums with discrete noise. `release` is their name. */
 struct NoiseEvent {
   std::string release;
   bool is_laplace{false};      // else Gaussian
@@ -78,8 +83,9 @@ struct RoundEvent {
 };
 
 /**
- * @brief The events of one training, merged by mechanism. The accounting allows this: it moves
- *        Gaussian and Laplace noise before all selections, which have equal ranges.
+ * @brief The events of one training, merged by mechanism. Merging changes their order, which the
+ *        accounting allows: Gaussian and Laplace noise may precede all selections, and these have
+ *        equal ranges.
  */
 class Ledger {
  public:
@@ -87,19 +93,20 @@ class Ledger {
   /**
    * @brief Begin a round that reads only some of the rows.
    *
-   * @param record Whether the round is a new event, or part of the current ensemble.
+   * @param record Whether to record a new event. Otherwise the round belongs to the current
+   *               ensemble.
    */
   void BeginRound(RoundEvent const& round, bool record);
   /**
-   * @brief Record a draw, before it is made.
+   * @brief Record a draw before it is made.
    *
-   * The event of the round covers the draws that it has announced. Any other draw is a new event,
-   * as if it read all rows.
+   * A draw that the current round has announced is covered by the event of the round. Any other
+   * draw is a new event, as if it read all rows.
    *
    * @param part Index among several draws with a joint bound. A repeated part is a new event.
    */
   void Record(DrawEvent const& event, std::size_t part);
-  /** @brief Noise first, then selections, then rounds. */
+  /** @brief All events as JSON: noise first, then selections, then rounds. */
   [[nodiscard]] Json SaveEvents() const;
 
  private:

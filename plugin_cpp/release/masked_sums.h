@@ -1,10 +1,11 @@
 /**
- * Masked sums: the protocol of one worker. Each pair of workers shares one-time pads, which hide
- * the numbers of a worker and cancel in the sum, and authentication tags.
+ * Masked sums: one worker's side of the protocol. Each pair of workers shares keys for
+ * authentication tags and for one-time pads. The pads hide the numbers of a worker and cancel in
+ * the sum.
  *
- * Each sum has two exchanges: every worker sends its masked numbers, then acknowledges the numbers
- * of all. Every message has a tag for each other worker over the whole transcript, so nobody else
- * can change, repeat or move a message.
+ * A sum takes two exchanges: every worker sends its masked numbers, and then acknowledges the
+ * numbers of all workers. Every message has a tag for each other worker over the whole transcript,
+ * so nobody else can change, repeat or reorder messages.
  *
  * Proof: docs/proofs/masked-sums.md
  */
@@ -26,7 +27,9 @@ using Tag = std::array<std::uint64_t, 2>;
 /** @brief The secrets that one worker shares with each other worker. */
 class PairKeys {
  public:
-  /** @param seeds `world` keys of 32 bytes, by rank; the own entry is not used. */
+  /**
+   * @param seeds `world` keys of 32 bytes, by rank; the key at this worker's own rank is not used.
+   */
   PairKeys(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds);
   ~PairKeys();
   PairKeys(PairKeys const&) = delete;
@@ -34,10 +37,10 @@ class PairKeys {
 
   /**
    * @brief Mask numbers with the pads of a context, modulo 2^64: the worker with the lower rank
-   * adds the shared pad, the other one subtracts it.
+   *        adds the shared pad, and the other one subtracts it.
    *
-   * @param context Unique. Pads of two workers cancel for equal contexts, and are independent for
-   *                different ones.
+   * @param context Must be unique. The pads of two workers cancel for equal contexts, and are
+   *                independent for different ones.
    */
   void Mask(Digest const& context, std::vector<std::uint64_t>* values) const;
   /**
@@ -60,9 +63,10 @@ class PairKeys {
 };
 
 /**
- * @brief The sums of one training: SendShares, Acknowledge and Unmask for each, in this order.
+ * @brief The sums of one training. Each sum calls SendShares, Acknowledge and Unmask, in this
+ *        order.
  *
- * After a failure there are no more sums.
+ * After a failure, no further sum is possible.
  */
 class MaskedSums {
  public:
@@ -76,10 +80,11 @@ class MaskedSums {
              Digest const& session);
 
   /**
-   * @brief The first message to all workers: masked numbers, and a tag for each worker.
+   * @brief Create the first message to all workers: masked numbers, and a tag for each worker.
    *
-   * @param what   Name of the release and its noise. Workers with another name share no pads.
-   * @param values Numbers of this worker, with its share of the noise.
+   * @param what   Name of the release and its noise. Workers that pass different names share no
+   *               pads.
+   * @param values Numbers of this worker, including its share of the noise.
    */
   [[nodiscard]] Words SendShares(std::string const& what, Words values);
   /**
@@ -88,11 +93,11 @@ class MaskedSums {
    * @param said The messages that this worker received, by rank.
    *
    * @return The second message: a tag for each worker over the received messages. After a wrong
-   *         message the tags are zeros, and Unmask fails here too.
+   *         message, the tags are zeros, and Unmask fails on this worker too.
    */
   [[nodiscard]] Words Acknowledge(Words const& said);
   /**
-   * @brief The sums, if all workers received the same messages.
+   * @brief Return the sums if all workers received the same messages; otherwise fail.
    *
    * @param heard The acknowledgements that this worker received, by rank.
    */
@@ -108,7 +113,7 @@ class MaskedSums {
   enum class Step { kSendShares, kAcknowledge, kUnmask, kFailed };
 
   void Go(Step from, Step to);
-  /** @brief Tags of a message of this worker, by receiver; zeros for itself. */
+  /** @brief Append the tags of a message of this worker, by receiver; zeros for itself. */
   void AppendTags(std::string const& kind, Digest const& said, Words* out) const;
   /** @brief Whether a sender's tag for this worker is correct. */
   [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,

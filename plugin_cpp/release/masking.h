@@ -1,6 +1,6 @@
 /**
- * The shares of noise in masked sums. Up to c of W workers collude, or just know their own noise.
- * The shares of the other W - c are the noise that the ledger claims.
+ * The shares of noise in masked sums. Up to c of W workers may collude, and every worker knows its
+ * own noise. The ledger therefore claims only the noise of the other W - c shares.
  *
  * Proof: docs/proofs/masked-sums.md
  */
@@ -17,7 +17,7 @@ struct Masking {
   std::int32_t colluders{0};
 
   static constexpr std::int32_t kMaxWorkers = 1 << 16;
-  /** @brief Smaller shares do not sum to a discrete Gaussian as closely as proved. */
+  /** @brief The sum of smaller shares is not proved to be close enough to a discrete Gaussian. */
   static constexpr std::uint64_t kMinShare = std::uint64_t{1} << 10;
 
   [[nodiscard]] bool IsOn() const { return workers > 0; }

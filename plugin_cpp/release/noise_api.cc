@@ -1,5 +1,5 @@
 /**
- * C API of noise and masked sums, for xgb_dp/engine/native.py and xgb_dp/request/masking.py.
+ * C API for noise and masked sums, used by xgb_dp/engine/native.py and xgb_dp/request/masking.py.
  */
 #include "xgboost/c_api.h"  // for XGB_DLL
 
@@ -16,7 +16,7 @@
 #include "xgboost/logging.h"                 // for CHECK
 
 namespace xgboost::dp {
-/** @brief n discrete Gaussian numbers, with a fresh key of the operating system. */
+/** @brief Draw n discrete Gaussian integers with a fresh key from the operating system. */
 XGB_DLL int XGDPDiscreteGaussian(std::uint64_t sigma2, std::size_t n, std::int64_t* out) {
   API_BEGIN();
   CHECK(n == 0 || out);
@@ -26,7 +26,7 @@ XGB_DLL int XGDPDiscreteGaussian(std::uint64_t sigma2, std::size_t n, std::int64
 }
 
 /**
- * @brief Keep `world` pairwise keys of 32 bytes for the training `id` of this thread.
+ * @brief Store `world` pairwise keys of 32 bytes for the training `id` in this thread.
  *
  * @param session Digest of the agreement of the workers, 32 bytes.
  */

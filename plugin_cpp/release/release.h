@@ -1,10 +1,10 @@
 /**
- * The only class that draws noise. It takes exact sums with their bound and returns noisy sums,
- * equal on all workers. The ledger has a draw before it is made. The source of noise, masks,
- * broadcasts of rank 0, and the noise-free algorithm are only here.
+ * The only class that draws noise. It takes exact sums with a proven bound and returns noisy sums,
+ * the same on all workers. A draw is in the ledger before it is made. The source of noise, masking,
+ * the broadcasts of rank 0, and the noise-free variant exist only here.
  *
- * Without masks rank 0 adds the noise to the sums over all workers. With masks no worker sees these
- * sums, and each adds its share of the noise to its own sums.
+ * Without masks, rank 0 adds the noise to the sums over all workers. With masks, no worker sees
+ * these sums; each worker adds its share of the noise to its own sums.
  *
  * Proof: docs/proofs/distributed.md
  * Proof: docs/proofs/masked-sums.md
@@ -35,12 +35,14 @@ struct Released {
   double variance{0};
 };
 
-/** @brief The exact sum over all workers. Fails for masked sums. */
+/** @brief The exact sum over all workers. Fails if the training masks its sums. */
 [[nodiscard]] GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt value);
 
-/** @brief The exact utilities of the candidates of a choice, over all workers. */
+/**
+ * @brief Function that returns the exact utilities of the candidates of a choice, over all workers.
+ */
 using UtilityFn = std::function<common::Span<std::int64_t const>(std::size_t choice)>;
-/** @brief The same, computed on demand. */
+/** @brief The same for utilities that are computed on demand. */
 using GroupedUtilityFn = std::function<GroupedUtilities*(std::size_t choice)>;
 
 class Release {
@@ -70,22 +72,22 @@ class Release {
   /**
    * @brief A source that yields the same words on all workers, for choices that read no data.
    *
-   * With masked sums its key follows from the authenticated transcript of the workers.
+   * With masked sums, its key is derived from the authenticated transcript of the workers.
    */
   [[nodiscard]] std::unique_ptr<RandomSource> SharedSource(std::string const& test_key,
                                                            std::uint32_t stream) const;
 
   /** @brief Whether this worker has all rows. */
   [[nodiscard]] bool HasAllRows() const;
-  /** @brief Exact sums over all workers. Fails for masked sums. */
+  /** @brief Exact sums over all workers. Fails if the training masks its sums. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
-  /** @brief The same, into memory of the caller. */
+  /** @brief The same, written to memory of the caller. */
   void SumOverWorkers(std::vector<LocalSum>* sums, GlobalSum* out) const;
 
   /**
-   * @brief Add the noise of an event, whose bound must hold for these numbers.
+   * @brief Add the noise of an event to numbers for which its sensitivity bound holds.
    *
-   * @param exact Sums or integers of this worker, or of all workers; the same number on each.
+   * @param exact Sums or integers of this worker, or of all workers; equally many on each.
    * @param part  Index among several draws with a joint bound.
    *
    * @return NoisySums or NoisyInts, in order.
@@ -124,7 +126,7 @@ class Release {
  private:
   [[nodiscard]] Released<NoisyInt> Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                         bool is_local, std::size_t part);
-  /** @brief Add this worker's shares of the noise, and sum under masks. */
+  /** @brief Add this worker's shares of the noise, mask, and sum over all workers. */
   [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
                                                     NoiseEvent const& event, std::size_t part);
 

@@ -19,7 +19,10 @@ inline constexpr std::uint32_t kStructureStream = 2;
 /** @brief Stream of the row samples of rank 0; the other ranks follow. */
 inline constexpr std::uint32_t kSamplingStream = 3;
 
-/** @brief Stream of a discovery, between the samples of all workers and their shares. */
+/**
+ * @brief Stream of a discovery, above the sampling streams of all workers and below their noise
+ *        shares.
+ */
 inline constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t kColumnSumsStream = kDiscoveryStream + 1;
 inline constexpr std::uint32_t kLabelRangeStream = kDiscoveryStream + 2;
@@ -41,18 +44,18 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 [[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
                                                             std::uint32_t stream_id);
 
-/** @brief The source of samples of this worker's rows. */
+/** @brief The source for sampling the rows of this worker. */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeSampleSource(std::string const& test_key);
 
 /**
- * @brief A source of the same words on all workers, with the key of rank 0. For public choices that
- *        read no data, never for noise or samples.
+ * @brief A source that yields the same words on all workers, keyed by rank 0. For public choices
+ *        that read no data, never for noise or samples.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx,
                                                              std::string const& test_key,
                                                              std::uint32_t stream_id);
 
-/** @brief The same from public bytes that all workers have. */
+/** @brief The same, keyed by public bytes that all workers have. */
 [[nodiscard]] std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes,
                                                              std::uint32_t stream_id);
 }  // namespace xgboost::dp

@@ -1,7 +1,7 @@
 /**
  * Types of integer sums over rows: exact on this worker, exact over all workers, and noisy. There
- * are no implicit conversions, so a leak does not compile. Only Release makes noisy numbers from
- * exact ones.
+ * are no implicit conversions between them, so code that leaks exact sums does not compile. Only
+ * Release turns exact numbers into noisy ones.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -49,7 +49,7 @@ using LocalSum = ExactSum<struct OfThisWorker>;
 using GlobalInt = ExactInt<struct OfAllWorkers>;
 using GlobalSum = ExactSum<struct OfAllWorkers>;
 
-/** @brief A released number over all workers, the same on every worker. */
+/** @brief A released number, the same on every worker. */
 class NoisyInt {
  public:
   NoisyInt() = default;
@@ -65,7 +65,10 @@ class NoisyInt {
   std::int64_t value_{0};
 };
 
-/** @brief Released sums over cells, and the number of cells, each with independent noise. */
+/**
+ * @brief Released sums over one or more cells with independent noise, and the number of these
+ *        cells.
+ */
 struct NoisySum {
   NoisyInt grad, hess;
   std::int64_t cells{0};

@@ -1,6 +1,6 @@
 /**
  * Communication between workers: they sum exact integers, rank 0 draws noise and selects, and all
- * use its released values. No-ops without a cluster. Only for Release.
+ * use the values that it releases. Without a cluster these functions do nothing. Only for Release.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -22,10 +22,10 @@
 
 namespace xgboost::dp {
 /**
- * @brief Exact sums over all workers, in place, without masks.
+ * @brief Sum over all workers, in place, exactly and without masks.
  *
- * Up to 1,024 numbers per worker are reduced to rank 0 by a tree, and broadcast. A ring sends fewer
- * bytes, but has 2 W - 1 steps among W workers, each with the latency of a message.
+ * Up to 1,024 numbers per worker are reduced to rank 0 in a tree, and broadcast. A ring sends fewer
+ * bytes, but takes 2 W - 1 steps among W workers, each with the latency of a message.
  */
 inline void SumOverWorkers(Context const* ctx, std::int64_t* values, std::size_t size) {
   if (!collective::IsDistributed() || size == 0) {

@@ -24,7 +24,7 @@ struct Block {
   std::array<double, kBlock> norms;    // kPrediction: the largest over all labels, for C = 1
 };
 
-/** @brief The norms of all rows. They are often one number, which needs no memory traffic. */
+/** @brief The norms of all rows. Often all are equal; they are then read as a single number. */
 class RowNorms {
  public:
   RowNorms() = default;
@@ -65,7 +65,9 @@ class RowNorms {
   std::unique_ptr<float[]> norms_;
 };
 
-/** @brief Inputs of the row bound: gradients for targets in range and for bounded weights. */
+/**
+ * @brief Inputs of the row bound: gradients at labels clamped to their range, and bounded weights.
+ */
 class RowInputs {
  public:
   RowInputs(RowBound const& bound, MetaInfo const& info, RoundLoss const& own,
@@ -84,7 +86,10 @@ class RowInputs {
  private:
   void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
             double* hessians) const;
-  /** @brief The pairs of the loss of the plan, and in the mode kPrediction the norms of rows. */
+  /**
+   * @brief Compute the derivatives of the plan's loss and, in the mode kPrediction, the norms of
+   *        rows.
+   */
   void ReadLoss(Block* block, double* gradients, double* hessians) const;
 
   RowBound const& bound_;

@@ -1,8 +1,8 @@
 /**
- * Bounded integers from the gradients of XGBoost or of a loss of the plan: every row is clipped to
- * the row bound and quantised, and the rows of a person are bounded together.
+ * Bounded integers from the gradients of XGBoost or of the plan's loss: every row is clipped to the
+ * row bound and quantised, and the rows of a person are bounded together.
  *
- * All sums are sums of integers, and do not depend on threads, pages and workers.
+ * All sums are sums of integers, so they do not depend on threads, pages or workers.
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/sensitivity.md
@@ -46,7 +46,7 @@ class PackedPair {
     word_ += that.word_;
     return *this;
   }
-  /** @brief Both entries; H is not negative, so nothing is borrowed from G. */
+  /** @brief Unpack both entries. H is never negative, so no borrow changes G. */
   [[nodiscard]] LocalSum Sum() const {
     return LocalSum{static_cast<std::int64_t>(word_) >> 32,
                     static_cast<std::int64_t>(word_ & 0xffffffffULL)};
@@ -70,12 +70,12 @@ using PersonRows = std::vector<std::vector<PackedPair>>;
 /**
  * @brief Quantise the gradients of one round.
  *
- * @param persons Persons whose rows share a bound; null if each row has its own.
+ * @param persons Persons whose rows share a bound; null if each row has its own bound.
  * @param own     The loss of the plan, if it computes the gradients.
- * @param gpair   Gradients of XGBoost, by row and class.
- * @param sample  Whether a row takes part; empty for all rows.
- * @param several Output for rows of persons with several rows, or null.
- * @param out     One entry for each class.
+ * @param gpair   XGBoost's gradients, by row and class.
+ * @param sample  Whether each row takes part; empty if all rows do.
+ * @param several Receives the rows of persons with several rows, or null.
+ * @param out     Receives the integers of each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, RoundLoss const& own,

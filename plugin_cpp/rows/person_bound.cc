@@ -63,11 +63,11 @@ inline void SizeBounds(double const* kept, std::size_t n_rows, std::size_t width
 }
 
 /**
- * @brief Unpack words to entries.
+ * @brief Unpack words into entries.
  *
- * @param pairs Of rows, interleaved by person.
- * @param step  Entries of a row of all persons.
- * @param out   The first entry of a class.
+ * @param pairs Words of rows, interleaved by person.
+ * @param step  Number of entries from one row of all persons to the next.
+ * @param out   First entry of a class.
  */
 template <std::size_t kLanes>
 inline void Unpack(PackedPair const* pairs, std::size_t n_rows, std::size_t step, double* out) {
@@ -232,7 +232,7 @@ class GroupBound {
     ScaleRows(kLanes == kMost, given_.data(), group_.rows, width_, scale_.data(), kept_.data());
   }
 
-  /** @brief Sizes of all persons; 0 if they are certainly within the limit. */
+  /** @brief Compute the sizes of all persons; 0 if they are known to be within the limit. */
   void FindSizes(std::vector<double> const& entries) {
     std::array<double, kLanes> no_less;
     no_less.fill(std::numeric_limits<double>::infinity());
@@ -245,7 +245,7 @@ class GroupBound {
     }
   }
 
-  /** @brief An entry over its maximum, times B, rounded up in units of 2^-kBits. */
+  /** @brief An entry divided by its maximum, times B, rounded up in units of 2^-kBits. */
   [[nodiscard]] std::uint64_t Share(double entry, std::uint64_t most) const {
     auto scaled = (static_cast<std::uint64_t>(std::abs(entry)) * limits_.unit) << kBits;
     return (scaled + most - 1) / most;
@@ -278,7 +278,7 @@ class GroupBound {
     return size;
   }
 
-  /** @brief Enforce the limit for any numbers. */
+  /** @brief Enforce the limit exactly, for any numbers. */
   void Enforce() {
     auto is_over = [&](auto size) { return size > limits_.limit; };
     for (std::int32_t i = 0; i < kTries && std::any_of(sizes_.cbegin(), sizes_.cend(), is_over);

@@ -99,7 +99,7 @@ std::vector<std::uint64_t> HashRows(DMatrix* p_fmat) {
   return keys;
 }
 
-/** @brief The full contents of some rows; equal if and only if the rows are. */
+/** @brief The full contents of some rows. Two are equal if and only if the rows are. */
 class Contents {
  public:
   Contents(DMatrix* p_fmat, std::vector<std::uint32_t> rows) : rows_(std::move(rows)) {

@@ -1,11 +1,13 @@
 /**
- * The persons of the rows of a matrix, if the unit of privacy is a person, and sums over units.
+ * The persons of the rows of a matrix, if the privacy unit is a person, and sums over privacy
+ * units.
  *
- * They are kept beside the matrix and never in a model: no id, code or number of persons is saved.
- * The `qid` of XGBoost would have to be sorted, has 32 bits, and couples rows in objectives.
+ * They are stored next to the matrix and never in a model: no id, code or number of persons is
+ * saved. XGBoost's `qid` is not suitable: it must be sorted, has 32 bits, and couples rows in
+ * objectives.
  *
- * The order of the rows of a person depends on these rows only, not on other rows or the order of
- * the matrix. So numbers that are rounded row by row are a function of the person.
+ * The order of the rows of a person depends only on these rows, not on other rows or their order in
+ * the matrix. Numbers that are rounded row by row are therefore a function of the person.
  *
  * Proof: docs/proofs/persons.md
  * Proof: docs/proofs/sensitivity.md
@@ -70,14 +72,15 @@ class Persons {
    */
   Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons);
 
-  /** @brief Set the persons of a matrix, and sort their rows; null for none. */
+  /** @brief Set the persons of a matrix, or null for none, and sort their rows. */
   static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons);
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
   /**
-   * @brief Record that a release before the trees of a plan has used these persons, until another
-   *        first release. Set does not change this.
+   * @brief Record that a release before the trees of a plan has used these persons. The record
+   *        lasts until the next first release; Set does not change it.
    *
-   * @param again Whether it is the second release of a plan; fails if the first used others.
+   * @param again Whether this is the second release of a plan. Fails if the first used other
+   *              persons.
    */
   static void Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
                    std::shared_ptr<Persons const> const& persons, bool again);
@@ -111,11 +114,12 @@ class Persons {
 };
 
 /**
- * @brief Exact sums over the rows of this worker. A person adds the mean of their rows, each entry
- *        rounded towards zero, and so at most as much as one row.
+ * @brief Exact sums over the rows of this worker. A person adds the mean of their rows, with each
+ *        entry rounded towards zero, and therefore at most as much as one row.
  *
  * @param persons The persons of the rows; null if the unit is a row.
- * @param add_row add_row(row, add): calls add(k, value) with the contribution to the k-th sum.
+ * @param add_row Function add_row(row, add), which calls add(k, value) to contribute to the k-th
+ *                sum.
  */
 template <typename AddRow>
 [[nodiscard]] std::vector<LocalInt> SumUnits(Context const* ctx, std::size_t n_rows,

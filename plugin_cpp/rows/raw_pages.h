@@ -1,8 +1,9 @@
 /**
- * The rows of a DMatrix for private training: at most one entry per (row, feature).
+ * The rows of a DMatrix for private training, with at most one entry per (row, feature).
  *
- * A sparse row of a DMatrix may store a column twice. It would count twice in a histogram and break
- * every sensitivity, and its prediction by XGBoost depends on other rows. Such a row is refused.
+ * A sparse row of a DMatrix may contain a column twice. It would count twice in a histogram and
+ * break every sensitivity, and XGBoost's prediction for it depends on other rows. Such a row is
+ * refused.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -18,8 +19,8 @@
 
 namespace xgboost::dp {
 /**
- * @brief Refuse infinite features and categories outside their declared domain. Both depend on one
- *        row only, so the error reveals only that there is such a row. It contains no value.
+ * @brief Refuse infinite features and categories outside their declared domain. Both checks depend
+ *        on one row only, so the error reveals only that such a row exists. It contains no value.
  */
 void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page);
 

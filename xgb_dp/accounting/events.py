@@ -129,7 +129,7 @@ class Repetitions:
 
     @property
     def ranks(self) -> Array:
-        """Probabilities from 0 to 1 between which the weight changes only slightly."""
+        """Grid of probabilities from 0 to 1, so fine that the weight changes little in a cell."""
         parts = np.linspace(0.0, 1.0, _RANKS)
         if self.family == "poisson":
             return parts

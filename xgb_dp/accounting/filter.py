@@ -204,7 +204,7 @@ def plain_charge(events: Sequence[Event], delta: float, group_size: int = 1) -> 
 def charge_of(
     events: Sequence[Event], delta: float, own_delta: float | None = None, group_size: int = 1
 ) -> Charge:
-    """The smallest known charge of these releases. It depends on no other releases.
+    """The smallest known charge for these releases, independent of all others.
 
     Args:
         events: In release order; all parameters are fixed before the first release.
@@ -252,7 +252,7 @@ def _gaussian_charge(mu: float, extra: float) -> Charge:
 def _with_choices(
     choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group_size: int
 ) -> Charge:
-    """Sum of the charges of each choice among plans and of the other events."""
+    """Sum of the charges for each choice among plans and for the other events."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
     charges = [charge_of(rest, delta, group_size=group_size)] if rest else []
     for choice in simplify(choices, group_size).choices:

@@ -169,7 +169,7 @@ class TooManyPoints(Exception):
 
 
 class Composed:
-    """Distribution of the total loss of many rounds, with all errors on the safe side."""
+    """Distribution of the total privacy loss of many rounds; all errors are on the safe side."""
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> None:
         self.step = parts[0][0].step
@@ -282,7 +282,10 @@ def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tupl
 
 
 def several_rows(rate: float, mu: float, curves: Sequence[Curve], *, replaced: bool) -> Curve:
-    """Upper bound of a sampled round's hockey-stick curve at losses >= 0, in both orders."""
+    """Bound the hockey-stick curve of a sampled round at losses >= 0, in both orders.
+
+    The neighbours differ by several rows; ``curves[k - 1]`` applies if the round reads k of them.
+    """
     rows = len(curves)
     if rate >= 1.0:
         return curves[-1]
@@ -306,7 +309,10 @@ def _log_binomial(rows: int, rate: float) -> Array:
 def _bound(
     rate: float, mu: float, curves: Sequence[Curve], first: int, second: int, x: Array
 ) -> Array:
-    """Hockey-stick divergence at x >= 0 of A from B with `first` and `second` additional rows.
+    """Bound the hockey-stick divergence at x >= 0 of A from B.
+
+    A has `first` rows that B lacks, and B has `second` rows that A lacks.
+
 
     A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the numbers of rows read. Each A_j is
     compared with each B_k, in proportions that give the thresholds of one test for Gaussian noise.

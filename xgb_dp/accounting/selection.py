@@ -158,7 +158,7 @@ class WithSelections(Curve):
         """Delta of the rest composed with a release that is (loss, delta)-private in both orders.
 
         The worst such release has an infinite loss with probability delta. Otherwise its loss is
-        +loss or -loss, in proportion e^loss to 1.
+        +loss or -loss, with odds of e^loss to 1.
         """
         if math.isinf(loss):
             return 1.0
@@ -168,7 +168,7 @@ class WithSelections(Curve):
         return min(1.0, (delta + (1.0 - delta) * value) * _UP)
 
     def _of_rest(self, epsilon: float) -> float:
-        """Delta of the rest at any real epsilon; the other order gives it for negative epsilon."""
+        """Delta of the rest at any real epsilon, if negative from the other order of neighbours."""
         if epsilon < 0.0:
             return -math.expm1(epsilon) + math.exp(epsilon) * self._of_rest(-epsilon)
         return 0.0 if self._rest is None else self._rest.delta(epsilon)

@@ -137,7 +137,7 @@ def simplify(events: Iterable[Event], assignments: int) -> Terms:
 
 @singledispatch
 def touched(event: Event, assignments: int) -> Sequence[Event]:
-    """Events that affect rows with this many independent draws; by default the event itself."""
+    """Events to account for, if the rows have this many independent draws; by default, `event`."""
     return [event]
 
 

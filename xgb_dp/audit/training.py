@@ -296,7 +296,7 @@ def _rejection_set(x: Floats, y: Floats, claimed: Mapping[float, float]) -> tupl
 
 
 def _delta_to_report(bounds: Mapping[float, float], claimed: Mapping[float, float]) -> float:
-    """The smallest clearly violated delta; without a violation, the one with the closest bound."""
+    """The smallest clearly violated delta, or else the one where the bound is nearest the claim."""
     violated = [delta for delta in claimed if bounds[delta] > claimed[delta]]
     if not violated:
         return max(claimed, key=lambda d: max(bounds[d], 0.0) / max(claimed[d], 1e-9))

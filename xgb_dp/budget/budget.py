@@ -484,7 +484,7 @@ class Budget:
         *,
         write: bool = True,
     ) -> list[str]:
-        """Charge a release; return the entry ids of a model's earlier releases and the new one."""
+        """Charge a release. Return the ids of the entries of its model's releases, newest last."""
         costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
         cost = self._cost(release.events, release.unit, delta)
         if (rules := policy.in_force()) is not None:

@@ -405,7 +405,7 @@ def complete_tree(
     covers: Floats,
     gains: Floats,
 ) -> dict[str, Any]:
-    """Return the JSON of a complete tree with the same split in all nodes of a depth, by level."""
+    """Return the JSON of a complete tree, in level order, with one split for each depth."""
     inner = (1 << len(splits)) - 1
     nodes, leaves = np.arange(2 * inner + 1), inner + 1
     depths = 1 << np.arange(len(splits))

@@ -636,7 +636,7 @@ class PairedModels(ModelKind):
 
 
 def _loss_difference(margins: tuple[Floats, ...], labels: Floats) -> Floats:
-    """Return the difference of the log losses of each row, in units of the clipping limit."""
+    """Return the difference in log loss for each row, in units of the clipping limit."""
     sign = 1.0 - 2.0 * (labels > 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
         loss = [np.logaddexp(0.0, sign * np.nan_to_num(m)) for m in margins]
@@ -655,7 +655,7 @@ def _loss_limit(values: Values) -> float:
 
 
 def _auc_difference_influence(first: Posterior, second: Posterior) -> tuple[Floats, float]:
-    """Return a row's influence on the AUC difference, (2, cells, cells), and its limit."""
+    """Return a row's influence on the AUC difference, by label and cells, and its limit."""
     (one, n, m), (other, _, _) = (_auc_influence(one) for one in (first, second))
     pulls = one[:, :, np.newaxis] - other[:, np.newaxis, :]
     return pulls, _RANKS / min(n, m)

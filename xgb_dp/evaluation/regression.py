@@ -570,10 +570,11 @@ def _no_quantiles() -> PrivacyParameterError:
 
 
 def _combine_intervals(full: Figure, full_low: Figure, inner: Figure) -> Figure:
-    """Combine the intervals of a sum and of its inner part; the rest is nonnegative but noisy.
+    """Combine the intervals of a sum and of its inner part.
 
-    The upper end comes from the full sum. The lower end is the larger of the lower ends for the
-    full sum and for the inner part, each computed for half of the error probability.
+    The outer part is nonnegative, but its estimate is noisy. The upper end of the interval comes
+    from the full sum. The lower end is the larger of the lower ends for the full sum and for the
+    inner part, each computed for half of the error probability.
     """
     gap = full.value - inner.value
     more = max(gap - full.noise**2 / gap, 0.0) if gap > 0.0 else 0.0

@@ -145,7 +145,7 @@ class Candidates(Mechanism):
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """A tenth of the budget, after the share of the column sums."""
+        """A tenth of the budget that remains after the column sums."""
         enabled = column_sums.ColumnSums.is_enabled(s)
         by_column = given.get(column_sums.ColumnSums.share, column_sums.SHARE)
         return 0.1 * (1.0 - by_column) if enabled else 0.1

@@ -239,7 +239,7 @@ def plan_range(plan: Mapping[str, Any], bound: RowBound) -> int:
 
 
 def finest_grid(score: str, bound: RowBound, tau: float, **places: Any) -> int:
-    """Bits of the finest grid on which the utility range is below ``MAX_RANGE``."""
+    """Number of bits of the finest grid on which the utility range is below ``MAX_RANGE``."""
     for bits in range(18, 3, -1):
         if range_int(score, bound, bits, tau, **places) < MAX_RANGE:
             return bits

@@ -231,12 +231,12 @@ class Parameter:
 
     @property
     def domain(self) -> str:
-        """The valid values, in words."""
+        """Description of the valid values."""
         return self.values or str(self.read)
 
     @property
     def unset(self) -> str:
-        """The default, in words."""
+        """Description of the default."""
         return self.shown or repr(self.default)
 
 

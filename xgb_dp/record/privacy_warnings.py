@@ -88,7 +88,7 @@ def target_warnings(settings: Settings) -> list[str]:
 
 
 def learning_rate_warnings(settings: Settings) -> list[str]:
-    """Warn if the given learning rate and number of rounds leave the fit unfinished."""
+    """Warn if the learning rate and number of rounds are too small for the fit to converge."""
     eta, rounds = settings["eta"], int(settings.rounds)
     if "eta" not in settings.given or settings["dp_preset"] != "default":
         return []

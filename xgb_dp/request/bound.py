@@ -72,7 +72,7 @@ def _gradient_bound(s: Config) -> float:
 
 
 def _hessian_weight(s: Config) -> float:
-    """Default weight; mostly, the largest Hessian counts as a quarter of the gradient bound."""
+    """Default weight. Usually the largest Hessian counts as a quarter of the gradient bound."""
     if s["dp_gradient_clip"] in BALLS:
         if s.loss is not None:
             return s.loss.hessian_weight(s)

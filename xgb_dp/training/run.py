@@ -146,7 +146,7 @@ class Training:
 
     @property
     def strings(self) -> str:
-        """All plans and the digest of a public start, to check that all workers agree."""
+        """All plans and the digest of a public start, as text that must agree on all workers."""
         start = [] if self.public_start is None else [self.public_start.digest]
         return "\n".join([*(option.plan.text for option in self.options), *start])
 

@@ -11,7 +11,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Inner edges with about 1 / max_bin of the mass between neighbours. */
+/** @brief Inner edges with about 1 / max_bin of the total mass between neighbours. */
 std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
                                  std::int32_t max_bin) {
   std::int64_t total{0};
@@ -30,7 +30,7 @@ std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<No
   return cuts;
 }
 
-/** @brief A bin, or merged light neighbours, and its number of pieces. */
+/** @brief A bin, or several light neighbours merged, and the number of pieces to split it into. */
 struct Merged {
   float begin, end;
   double mass;
@@ -60,7 +60,9 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges, std::vector<Nois
   return out;
 }
 
-/** @brief Edges of at most max_bin bins: light neighbours are merged, heavy bins are split. */
+/**
+ * @brief Edges of at most max_bin bins, after merging light neighbours and splitting heavy bins.
+ */
 std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
                                std::int32_t max_bin) {
   double total{0};

@@ -1,8 +1,8 @@
 /**
  * The private release of split candidates: once, or again in each of the first rounds.
  *
- * A row is in one cell of every feature, and on one path of every quantile tree. It weighs one or
- * its bounded Hessian; the rows of a person share a weight of one. The sensitivity follows from
+ * A row is in one cell of every feature, and on one path of every quantile tree. Its weight is one
+ * or its bounded Hessian; the rows of a person share a weight of one. The sensitivity follows from
  * this. Cuts are post-processing of the noisy sums.
  *
  * Proof: docs/proofs/candidates.md
@@ -54,8 +54,8 @@ class CellSums {
   /**
    * @brief Add the rows of a page.
    *
-   * @param cell   cell(k, value): the cell of a value of the k-th feature.
-   * @param weight weight(row): the weight of a local row.
+   * @param cell   Function cell(k, value): the cell of a value of the k-th feature.
+   * @param weight Function weight(row): the weight of a local row.
    */
   template <typename CellFn, typename WeightFn>
   void Add(SparsePage const& page, CellFn&& cell, WeightFn&& weight) {
@@ -126,7 +126,7 @@ struct CandidateParts {
   Release* release;
 };
 
-/** @brief Add all rows to the sums, with their Hessian or unit weight. See CellSums::Add. */
+/** @brief Add all rows to the sums, weighted by one or by their Hessians. See CellSums::Add. */
 template <typename CellFn>
 void AddRows(CandidateParts const& parts, CandidateRows const& rows, CellFn&& cell,
              CellSums* sums) {
@@ -150,7 +150,7 @@ class Candidates {
   /** @brief Release the candidates of private features, and look up public ones. */
   [[nodiscard]] common::HistogramCuts MakeCuts(CandidateRows const& rows);
 
-  /** @brief The features with a @ref NarrowRange in a release, by index. */
+  /** @brief The features for which a release has found a @ref NarrowRange, by index. */
   [[nodiscard]] Json const& Narrow() const { return narrow_; }
 
  private:

@@ -1,10 +1,11 @@
 /**
- * Rough quantiles of numeric columns for xgb_dp.discover, by the quantile trees of training.
+ * Rough quantiles of numeric columns for xgb_dp.discover, by the same quantile trees as in
+ * training.
  *
  * A row weighs 2^shift, or less if its person has several rows: all rows of a person weigh at most
- * 2^shift together. On every level of a tree a row is in one node, or it is missing and only in the
- * count of missing cells. So one row, or one person, changes the counts of a column by a vector of
- * squared length at most levels * 4^shift.
+ * 2^shift together. On every level of a tree a row is in one node; a row with a missing value
+ * counts only in the number of missing cells. One row (or person) therefore changes the counts of a
+ * column by a vector of squared length at most levels * 4^shift.
  *
  * Proof: docs/proofs/discovery.md
  */

@@ -8,7 +8,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief The walk. Only exact counts are private. */
+/** @brief The walk down all trees. Of its numbers, only the exact counts are private. */
 class Walk {
  public:
   Walk(QuantilePlan const& plan, std::vector<KeyCells> const& cells, CellCount const& count,
@@ -132,8 +132,8 @@ bool SpansZero(QuantileCell const& cell) {
 }
 
 /**
- * Cuts from the noisy counts: after enough rows, and around and inside heavy cells, so that point
- * masses get their own bins.
+ * Place cuts by the noisy counts: one after every sufficient number of rows, and some around and
+ * inside heavy cells, so that point masses get their own bins.
  */
 std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
   auto target = tree.target;

@@ -1,13 +1,13 @@
 /**
  * Private quantile candidates, with or without public bounds.
  *
- * Each feature has a binary tree over order-preserving integer keys of 32-bit floats: a grid over
- * all floats, or between the bounds of the feature, that does not depend on data and adapts to any
- * scale. All trees are walked from their roots, level by level; noisy counts are released only
- * below nodes with a large estimated count. The number of levels is fixed, so a row is in one node
- * per level and feature: the squared L2 sensitivity of all counts is levels * features (times the
- * square of the integer unit of counts). A level of all trees is one release, so workers exchange
- * few sums.
+ * Each feature has a binary tree over order-preserving integer keys of 32-bit floats. The keys form
+ * a grid over all floats, or between the bounds of the feature; it does not depend on data and
+ * adapts to any scale. All trees are walked from their roots, level by level. Noisy counts are
+ * released only below nodes with a large estimated count. The number of levels is fixed, so a row
+ * is in one node per level and feature: the squared L2 sensitivity of all counts is levels *
+ * features (times the square of the integer unit of counts). A level of all trees is one release,
+ * so workers exchange few sums.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -51,15 +51,17 @@ inline constexpr std::uint64_t kKeyEnd = std::uint64_t{1} << 32;
 }
 
 /**
- * @brief The finest cells of a tree: public runs of 2^shift keys, as short as the levels allow.
+ * @brief The finest cells of a tree: public runs of 2^shift keys, as short as the number of levels
+ *        allows.
  *
  * Cells begin at multiples of 2^shift, including zero.
  */
 class KeyCells {
  public:
   /**
-   * @param levels Of the tree.
-   * @param bounds Public, ascending; only the first and the last are used. Empty for all floats.
+   * @param levels Number of levels of the tree.
+   * @param bounds Public bounds, ascending; only the first and the last are used. Empty for all
+   *               floats.
    */
   explicit KeyCells(std::int32_t levels, std::vector<float> const& bounds = {})
       : low_{bounds.empty() ? 0 : FloatKey(bounds.front())},
@@ -126,11 +128,11 @@ struct NarrowRange {
 };
 
 /**
- * @brief The one or two finest cells of a tree with nearly all values, if the counts clearly exceed
- *        their noise. Reads no data.
+ * @brief Find the one or two finest cells that contain nearly all values, if their counts clearly
+ *        exceed the noise. Reads no data.
  *
- * Cells with one integer each do not count, because it is probably the only value, nor do cells
- * with so few keys that cuts separate them all.
+ * Cells that contain a single integer are ignored, because all values are probably equal to it. So
+ * are cells with so few keys that cuts separate them all.
  */
 [[nodiscard]] std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree);
 

@@ -24,7 +24,7 @@ struct MeasuredShare {
   double value;
   double deviation;
 
-  /** @brief The share of the right child in a cover, estimated from both children. */
+  /** @brief Estimate the right child's share of a cover from the sums of both children. */
   MeasuredShare(double cover, NodeSum const& left, NodeSum const& right) {
     auto both = left.cover_noise2 + right.cover_noise2;
     auto right_weight = both > 0 ? left.cover_noise2 / both : 0.5;
@@ -91,13 +91,14 @@ Key SplitKey(tree::ScalarTreeView const& view, bst_node_t nidx) {
 }
 
 /**
- * @brief Covers of all nodes: positive, and without noise the sums of the leaves.
+ * @brief Estimate the covers of all nodes. They are positive and, without noise, equal the sums of
+ *        the leaves.
  *
- * The noise of a leaf does not depend on its number of rows. So the share of the cover of a node in
- * its right child is estimated with a prior that allows for most of a node on one side. Nodes of a
- * level with the same split share their information.
+ * The noise of a leaf does not depend on its number of rows. The right child's share of the cover
+ * of a node is therefore estimated with a prior that allows nearly all of it to be on one side.
+ * Nodes of a level with the same split share their information.
  *
- * @param sums Of all nodes.
+ * @param sums Released sums of all nodes.
  */
 std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> const& sums) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -133,10 +134,10 @@ std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> con
 }
 
 /**
- * @brief Gains of the splits: the variance of the leaf weights that they explain, weighted by the
- *        covers in the tree.
+ * @brief Gain of each split: the variance of the leaf weights that it explains, weighted by the
+ *        covers of the tree.
  *
- * @param weights Of the leaves; inner nodes are ignored.
+ * @param weights Weights of the leaves; values of inner nodes are ignored.
  */
 std::vector<double> ExplainedGains(RegTree const& tree, std::vector<double> weights) {
   auto view = tree.HostScView();

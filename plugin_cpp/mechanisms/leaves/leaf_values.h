@@ -1,8 +1,8 @@
 /**
- * Leaf values from released sums: Newton steps with empirical-Bayes shrinkage, gradient steps if
- * Hessians count rows, or released values, ordered by monotone constraints.
+ * Leaf values from released sums: Newton steps with empirical-Bayes shrinkage, gradient steps (if
+ * Hessians count rows), or released values, ordered by monotone constraints.
  *
- * Leaf values, covers, gains and base weights of all nodes are post-processing.
+ * The leaf values, covers, gains and base weights of all nodes are post-processing.
  *
  * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/leaves.md
@@ -18,19 +18,19 @@
 
 namespace xgboost::dp {
 /**
- * @brief The weights of leaves, from their released sums.
+ * @brief Compute the weights of leaves from their released sums.
  *
- * @param oblivious Whether a level has one split.
+ * @param oblivious Whether all nodes of a level have the same split.
  */
 std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
                                 std::vector<NodeSum> const& released, LeafShrinkage* shrinkage);
 /**
- * @brief Set values and statistics of a grown tree from the weights of its leaves.
+ * @brief Set the values and statistics of a grown tree from the weights of its leaves.
  *
- * @param leaves   By ascending id, which is from left to right in a complete tree.
- * @param released Sums of the leaves.
+ * @param leaves   Leaf ids, ascending. In a complete tree this is from left to right.
+ * @param released Released sums of the leaves.
  *
- * @return The released sums of all nodes; for output perturbation, of counts of one.
+ * @return The released sums of all nodes; with output perturbation, each leaf has a count of one.
  */
 std::vector<NodeSum> FinishTree(std::vector<double> const& leaf_weights, Plan const& plan,
                                 TreeIndex idx, std::vector<bst_node_t> const& leaves,

@@ -17,8 +17,9 @@
 namespace xgboost::dp {
 namespace {
 /**
- * @brief Shift spread leaves towards the mean of all rows, which follows the leaves, by the tilt in
- *        this and earlier trees.
+ * @brief Shift the leaves so that they agree with the mean of all rows, which is the last entry,
+ *        and remove that entry. The shift combines the measured tilt of this tree and of earlier
+ *        ones.
  */
 void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
   auto root = leaves->back();
@@ -42,7 +43,7 @@ std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
   return value / n - (value % n < 0 ? 1 : 0);
 }
 
-/** @brief A group of persons with few rows. Row j of person l is at j kMost + l. */
+/** @brief A group of persons with few rows. Row j of person l is at index j kMost + l. */
 struct ShortPersons {
   static constexpr std::size_t kMost = PersonGroup::kMaxPersons,
                                kRows = kMost * PersonGroup::kMaxRows;
@@ -52,9 +53,7 @@ struct ShortPersons {
   std::int64_t squares_g[kMost], squares_h[kMost];  // sums of squares of a person
 };
 
-/**
- * @brief Sum the rows of each leaf, and scale the sums, see PersonLeaves.
- */
+/** @brief Sum the rows of each person in each leaf, and scale the sums; see PersonLeaves. */
 XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double variance_per_hessian,
                        ShortPersons* p) {
   constexpr auto kMost = ShortPersons::kMost;
@@ -118,9 +117,9 @@ class PersonLeaves {
 
   /**
    * @param rows  Rows of the group.
-   * @param given Rows of all persons.
-   * @param leaf  The leaf of each row.
-   * @param out   Sums of the leaves, class by class for each leaf.
+   * @param given Row-bounded integers of all persons with several rows.
+   * @param leaf  Leaf of each row.
+   * @param out   Sums of the leaves; for each leaf, the sums of all classes.
    */
   template <typename LeafT>
   void operator()(PersonGroup const& group, std::uint32_t const* rows, PersonRows const& given,
@@ -214,7 +213,7 @@ class PersonLeaves {
     return static_cast<u128>(size) * size;
   }
 
-  /** @brief Enforce the norm of gradients or Hessians for any numbers. */
+  /** @brief Enforce the bound on the norm of gradients or Hessians, for any numbers. */
   template <typename Entry>
   static void Cut(u128 squares, std::uint64_t most, std::size_t n, Entry&& entry) {
     if (squares <= static_cast<u128>(most) * most) {

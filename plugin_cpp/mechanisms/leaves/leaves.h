@@ -1,12 +1,13 @@
 /**
- * The release of leaves: the sums (G, H) of every leaf with Gaussian or Laplace noise, from which
- * the values follow. A row is in one leaf.
+ * The release of leaves: the sums (G, H) of every leaf, with Gaussian or Laplace noise. Leaf values
+ * are computed from them. A row is in one leaf.
  *
- * The structure of a tree is released before its leaves. So the contribution of a person to the
- * leaves is a vector, and its norm can be bounded instead of the sum of the norms of all rows. If
- * labels follow predictions, the gradients of many rows cancel, and the vector is short. The rows
- * of a person are scaled by their expected sum, and the vector is clipped. In addition the sum of
- * all rows is released with the weights of the splits, which shows how much this tilts the tree.
+ * The structure of a tree is released before its leaves. The contribution of a person to the leaves
+ * is then a vector, and its norm can be bounded instead of the sum of the norms of all rows. If
+ * labels agree with predictions on average, the gradients of many rows cancel, and the vector is
+ * short. The rows of a person are scaled by the expected length of their sum, and the vector is
+ * clipped. In addition, the sum of all rows as bounded for the splits is released. It shows how
+ * much the clipping tilts the mean of the tree.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/persons.md
@@ -27,10 +28,10 @@
 
 namespace xgboost::dp {
 /**
- * @brief The released sums of every leaf, in order.
+ * @brief Release the sums of every leaf, in order.
  *
- * @param leaves Exact sums, or noisy ones that were released with the splits.
- * @param tilt   Of the class, over its trees.
+ * @param leaves Exact sums, or noisy sums that were released with the splits.
+ * @param tilt   Tilt of the trees of this class so far.
  */
 [[nodiscard]] std::vector<NodeSum> ReleaseLeaves(Plan const& plan, TreeIndex idx,
                                                  LeafSums const& leaves, TreeTilt* tilt,
@@ -40,14 +41,14 @@ namespace xgboost::dp {
                                                      LeafSums const& leaves, Release* release);
 
 /**
- * @brief Bound the vector of each person with several rows in the leaves of a released tree, and
- *        append a third of the sums of all rows.
+ * @brief Bound the vector of each person with several rows over the leaves of a released tree, and
+ *        append a third of the sum of all rows.
  *
- * @param rows      Rows of persons with several rows, before the bound of persons.
- * @param gradients Of all rows and classes.
- * @param leaves    Ids in ascending order.
- * @param position  The leaf of each row.
- * @param sums      Sums of the leaves from the splits, class by class, to be replaced.
+ * @param rows      Rows of persons with several rows, before they were bounded per person.
+ * @param gradients Gradients of all rows, for all classes.
+ * @param leaves    Leaf ids, ascending.
+ * @param position  Leaf of each row.
+ * @param sums      Leaf sums from the splits, class by class; replaced by the bounded sums.
  */
 void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
                    PersonRows const& rows, std::vector<ClassGradients> const& gradients,

@@ -1,9 +1,9 @@
 /**
  * Output perturbation: Laplace noise on the values of leaves.
  *
- * The value of a leaf with n rows is V = -G / (max(n, N) + lambda). The floor N replaces the test
- * n >= N of published systems, which is not private. The sensitivity of V is
- * (2 N + lambda) / ((N + lambda)(N + 1 + lambda)) for |g| <= 1 and any n. A row is in one leaf.
+ * The value of a leaf with n rows is V = -G / (max(n, N) + lambda). The floor N replaces the check
+ * n >= N of published systems, which is not private. For |g| <= 1 and any n, the sensitivity of V
+ * is (2 N + lambda) / ((N + lambda)(N + 1 + lambda)). A row is in one leaf.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/sensitivity.md
@@ -20,7 +20,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief The sensitivity of a leaf value in integer units. */
+/** @brief Number of integer units that equal the sensitivity of a leaf value. */
 constexpr std::int64_t kOutputUnits = std::int64_t{1} << 20;
 
 /** @brief The value of a leaf and its sensitivity, for C = 1. */

@@ -14,8 +14,8 @@ constexpr double kMinVariance = 1e-9;
 constexpr double kMinRowVariance = 1e-6;
 
 /**
- * @brief Sums over leaves with the signs of each Walsh function, or the inverse. Function k has a
- *        factor of -1 for every right turn in the bits of k.
+ * @brief Replace leaf values by their Walsh coefficients, or the reverse up to a factor. Function k
+ *        changes sign at every right turn on a level whose bit is set in k.
  */
 void WalshTransform(std::vector<double>* values) {
   auto& v = *values;
@@ -60,7 +60,7 @@ XGB_DP_SIMD void Divide(double by, std::size_t begin, std::size_t end, double* o
   }
 }
 
-/** @brief Add a row of the inverse to the means, with its factor, and to the variances. */
+/** @brief Update means and variances with one row of the inverse matrix. */
 XGB_DP_SIMD void AddRow(double const* row, double factor, std::size_t n, double* mean,
                         double* variance) {
   for (std::size_t c = 0; c < n; ++c) {

@@ -1,10 +1,11 @@
 /**
  * Empirical-Bayes shrinkage of leaf weights: post-processing of released sums.
  *
- * In complete trees the weight of a leaf is a sum of effects of the selections above it and of
- * their interactions (the Walsh functions of its path). The effects of a stratum share a normal
- * prior, whose variance is estimated over all trees of the same shape. The weights are the
- * posterior mean, given the variances of noise and rows. In other trees all leaves share one prior.
+ * In complete trees, the weight of a leaf is a sum of the effects of the selections above it and of
+ * their interactions (the Walsh functions of its path). The effects in a stratum share a normal
+ * prior, whose variance is estimated over all trees of the same shape. The weights are posterior
+ * means, given the variances of the noise and of the rows. In other trees, all leaves share one
+ * prior.
  *
  * Proof: docs/proofs/leaves.md
  */
@@ -29,11 +30,13 @@ struct NodeSum {
 
   NodeSum() = default;
   /**
-   * @param variance Of the noise on each sum.
-   * @param least    Floor of the Hessian, besides the standard deviation of its noise.
+   * @param variance Variance of the noise on each sum.
+   * @param least    Floor of the Hessian, in addition to the standard deviation of its noise.
    */
   NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
-  /** @brief From a released leaf value for C = 1: sums of a count of one. */
+  /**
+   * @brief Represent a released leaf value, for C = 1, as the sums of a leaf with a count of one.
+   */
   NodeSum(NoisyInt value, double unit, RowBound const& bound)
       : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound},
         hess{1.0},
@@ -52,7 +55,9 @@ struct NodeSum {
 /** @brief Variance of the gradients of rows per unit of Hessian. */
 [[nodiscard]] double RowVariance(Plan const& plan);
 
-/** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */
+/**
+ * @brief Largest depth with strata: the time of a fit grows with the cube of the number of leaves.
+ */
 inline constexpr std::int32_t kMaxStrataDepth = 8;
 
 class LeafPrior {
@@ -71,10 +76,10 @@ class StrataPrior {
   /**
    * @brief Posterior means of the leaf weights of a complete tree.
    *
-   * @param leaves       2^depth leaves from left to right; grad after the L1 penalty.
-   * @param row_variance See RowVariance; positive if the sums have no noise.
+   * @param leaves       The 2^depth leaves from left to right; `grad` is after the L1 penalty.
+   * @param row_variance See RowVariance. It must be positive if the sums have no noise.
    * @param noise_share  See Plan::NoiseShare.
-   * @param stratum      Of each Walsh function.
+   * @param stratum      Stratum of each Walsh function.
    */
   [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
                                         double row_variance, double noise_share,
@@ -86,14 +91,15 @@ class StrataPrior {
 };
 
 /**
- * @brief The tilt of the mean of a tree by persons with rows in several leaves.
+ * @brief Tilt: the shift of the mean of a tree that is caused by clipping persons with rows in
+ *        several leaves.
  *
  * It is nearly the same in all trees, so a Kalman filter combines their noisy measurements.
  */
 class TreeTilt {
  public:
   /**
-   * @param measured In this tree, as a leaf weight.
+   * @param measured Tilt measured in this tree, as a leaf weight.
    * @param noise2   Variance of its noise.
    * @return The shift of the gradients of this tree, per unit of Hessian.
    */

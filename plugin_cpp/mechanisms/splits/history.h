@@ -1,9 +1,9 @@
 /**
  * Gains of features in earlier trees, from released leaf sums.
  *
- * The exponential mechanism has a prior over its candidates, uniform without a history. A prior
- * that depends on releases only does not change the range: it adds the same number to a utility for
- * both neighbours.
+ * They give the exponential mechanism a prior over its candidates; without a history it is uniform.
+ * A prior that depends only on releases does not change the range, because it adds the same number
+ * to a utility on both neighbouring data sets.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -27,7 +27,7 @@ class SplitHistory {
 
   /**
    * @brief Add the splits of a tree, from the released sums of all nodes. Classes with shared
-   * splits have one list of gains.
+   *        splits share one list of gains.
    */
   void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);
 

@@ -1,8 +1,8 @@
 /**
- * Random splits: a feature and then a candidate of the feature, with equal probabilities.
+ * Random splits: choose a feature and then one of its candidates, each with equal probabilities.
  *
  * They read no data and cost nothing, so no histogram is built. A single pass sends each row down
- * the finished tree. Leaf sums are sums of integers, so they do not depend on the order of the rows.
+ * the finished tree. Leaf sums are integers, so the order of the rows does not change them.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  * Proof: docs/proofs/integer-grid.md

@@ -2,8 +2,8 @@
  * Integer utilities of split candidates.
  *
  * Their range is sup(change) - inf(change) when one row is added, over all candidates and valid
- * rows; the exponential mechanism divides by it. An error of at most e in the computation of a
- * utility enlarges its range by 4 e.
+ * rows. The exponential mechanism divides by it. Computing utilities with an error of at most e
+ * increases the range by at most 4 e.
  *
  * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/exponential-mechanism.md
@@ -22,8 +22,8 @@
 
 namespace xgboost::dp {
 /**
- * @brief A real utility as an integer. Clamping to a public interval cannot enlarge changes, and
- *        keeps rounding errors within the slack of the range.
+ * @brief Convert a real utility to an integer. Clamping to a public interval cannot enlarge
+ *        changes, and keeps rounding errors within the slack of the range.
  */
 [[nodiscard]] inline std::int64_t AsUtility(double u) {
   constexpr double kLargest = 1125899906842624.0;  // 2^50
@@ -125,8 +125,8 @@ class GainScore {
 };
 
 /**
- * @brief The L2 norm of the sums of gradients of all classes, for shared splits; the floor is
- * exact.
+ * @brief For shared splits: the L2 norm of the sums of gradients of all classes, rounded down
+ *        exactly.
  */
 class ClassNorm {
  public:

@@ -1,15 +1,14 @@
 /**
- * The private choice of splits by the exponential mechanism: one selection for a node, or one for a
- * whole level.
+ * Choice of splits by the exponential mechanism: one selection per node, or one for a whole level.
  *
- * Per node: the nodes of a level have disjoint rows, so a row affects a single selection of a
- * level, and the level costs one selection. Oblivious: the utility is summed over the nodes of the
- * level. A row is in a single node, so the range is the same.
+ * Per node: the nodes of a level have disjoint rows, so a row affects only one selection, and the
+ * level costs one selection. Oblivious: the utility is summed over the nodes of the level. A row is
+ * in a single node, so the range is the same.
  *
  * One selection can also fill m levels. It chooses a feature and a partition of its values into 2^m
- * cells, from a few random partitions of each feature that are drawn without looking at the data.
- * The utility is the sum of the score over all cells. A row is in one cell, so the range is that of
- * a single split, and m levels cost one selection.
+ * cells, from a few random partitions of each feature that are drawn without reading the data. The
+ * utility is the sum of the score over all cells. A row is in one cell, so the range is the same as
+ * for a single split, and m levels cost one selection.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -35,7 +34,8 @@
 namespace xgboost::dp {
 namespace {
 /**
- * @brief Ranks of the cuts in heap order: the middle cut splits the node `at`, and so on below.
+ * @brief List the ranks of the cuts in heap order: the middle cut splits node `at`, and so on
+ *        recursively.
  */
 void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<std::size_t>* rank) {
   if (begin == end) {
@@ -49,7 +49,8 @@ void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<st
 
 /**
  * @brief Random partitions of one selection, a fixed number for each feature of each choice. They
- * do not depend on data. A public name determines them, so they can be made on demand.
+ *        do not depend on data. They are derived from a public name, so they can be computed on
+ *        demand.
  */
 class NamedPartitions {
  public:
@@ -58,7 +59,7 @@ class NamedPartitions {
     RankHeap(0, n_splits, 0, &rank_);
   }
 
-  /** @brief The i-th partition of a feature, or its only partition. */
+  /** @brief The i-th random partition of a feature, or its only partition. */
   [[nodiscard]] Partition Make(std::size_t choice, bst_feature_t f, std::size_t i) {
     PublicWords words{name_, {choice, f, i}};
     made_.clear();
@@ -70,8 +71,8 @@ class NamedPartitions {
     return {made_.data(), made_.size()};
   }
   /**
-   * @brief Whether a numeric feature has so few bins that each bin, and missing values, can have
-   *        their own cell. No other partition is better.
+   * @brief Whether a numeric feature has so few bins that every bin, and the missing values, can
+   *        have a cell of their own. No other partition is better.
    */
   [[nodiscard]] bool IsOnlyOne(bst_feature_t f) const {
     return !candidates_.IsCategorical(f) && candidates_.NumBins(f) <= rank_.size();
@@ -96,7 +97,7 @@ class NamedPartitions {
     cuts_.clear();
   }
 
-  /** @brief Ascending cuts, distinct if there are enough. */
+  /** @brief Draw ascending cuts, distinct if the feature has enough of them. */
   void DrawCuts(std::size_t n_cuts, RandomSource* words) {
     auto n_splits = rank_.size();
     if (n_cuts > n_splits) {
@@ -122,7 +123,9 @@ class NamedPartitions {
     std::sort(cuts_.begin(), cuts_.end());
   }
 
-  /** @brief At every split, one category and a random half of the others go right. */
+  /**
+   * @brief Draw categorical splits. At each, one category and a random half of the others go right.
+   */
   void DrawCategorical(bst_feature_t f, RandomSource* words) {
     for (std::size_t i = 0; i < rank_.size(); ++i) {
       bool default_left = UniformBelow(words, 2) == 0;
