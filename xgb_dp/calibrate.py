@@ -331,7 +331,7 @@ def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
 def noise_of_total(
     mechanisms: Mechanisms, shares: Shares, total: float, *, linear: bool = False
 ) -> Calibration:
-    """Noise parameters for a total budget, rounded to more noise. Epsilon is not yet certified.
+    """Noise parameters for a total budget, rounded towards more noise; not certified yet.
 
     Args:
         mechanisms: All mechanisms of the training.

@@ -241,7 +241,10 @@ class SingleRun:
         return cls(frozenset(await client.run_on_scheduler(names)))
 
     def begin(self) -> None:
-        """Record the start on this worker; called before it joins the others, so none wait.
+        """Record the start on this worker.
+
+        Must be called before the worker joins the others; otherwise they would wait for a worker
+        that is refused.
 
         Raises:
             PrivacyRefusal: The worker has already started this training, or is a new worker.

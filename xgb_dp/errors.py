@@ -89,12 +89,12 @@ class PrivacyRefusal(PrivacyError):
         ...     xgb.train(params, data, 5, evals=[(data, "train")])
         ... except xgb_dp.PrivacyRefusal as error:
         ...     print(str(error).split(":")[0])
-        A set in `evals` holds the training data
+        A set in `evals` contains the training data
     """
 
 
 class BudgetError(PrivacyError):
-    """No noise meets the privacy target, or the shares of the budget do not add up.
+    """A release exceeds the budget, no noise meets the target, or budget shares do not add up.
 
     Examples:
         >>> budget = xgb_dp.Budget("budget.json", epsilon=0.5, delta=1e-5)

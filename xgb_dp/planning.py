@@ -238,7 +238,7 @@ class Prepared:
 
     @property
     def plans(self) -> tuple[Prepared, ...]:
-        """All possible plans, each as if it were the only one."""
+        """Each possible plan, as the training would be with this plan alone."""
         return (self,) if self.family is None else self.family.plans
 
 

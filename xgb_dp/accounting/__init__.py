@@ -1,9 +1,9 @@
 """Events (the releases of a training) and accountants (their privacy loss).
 
-:func:`make_accountant` takes the events in release order; accountants provide ``get_epsilon(delta,
-group)`` and ``get_delta(epsilon, group)``. The kernel page lists the files in reading order. Events
-and accountants that only published systems use are loaded on demand. Proofs:
-``docs/proofs/accounting.md``.
+:func:`make_accountant` takes the events in release order. Accountants provide
+``get_epsilon(delta, group_size)`` and ``get_delta(epsilon, group_size)``. ``docs/kernel.md`` lists
+the files in reading order. Events and accountants that only published systems use are loaded on
+demand. Proofs: ``docs/proofs/accounting.md``.
 """
 
 from importlib import import_module

@@ -91,7 +91,7 @@ def bounded_range_rdp(eps0: float, orders: Array) -> Array:
 
 
 class RDPCurve(Curve):
-    """(epsilon, delta) from the Rényi divergences at all orders.
+    """(epsilon, delta) from the Rényi divergences at the orders in ``ORDERS``.
 
     Selections use the bounded-range curve (Dong, Durfee and Rogers 2020; theorem 1 of the DP-XGB
     paper); Gaussian sums use the curve of their noise. Source of the conversion: Canonne, Kamath

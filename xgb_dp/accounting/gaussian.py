@@ -195,7 +195,10 @@ _REACH = 1.25
 def merge_blocks(
     steps: Sequence[tuple[float, int]], log_extra: float, work: float
 ) -> tuple[float, list[tuple[float, int]], float]:
-    """mu of Gaussians for long runs (eps0, count) of selections, the other runs, and the excess."""
+    """Replace long runs (eps0, count) of selections by Gaussians.
+
+    Returns the total mu of these Gaussians, the remaining runs, and the excess over the Gaussians.
+    """
     if sum(n for _, n in steps) <= _FEW:
         return 0.0, list(steps), 0.0
     long = {step for step in steps if step[1] >= _FEWEST}

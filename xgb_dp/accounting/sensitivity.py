@@ -323,8 +323,8 @@ def columns_sens2(shift: int) -> int:
 def correction_sens2() -> int:
     """Squared L2 sensitivity of the two sums of a correction of the mean.
 
-    A row adds at most 2^18 to the sum of residuals and at most 2^16 to the sum of predictions in
-    the range. A person adds the mean of their rows.
+    A row adds at most 2^18 to the sum of residuals, and at most 2^16 to the number or sum of
+    predictions within the range. A person adds the mean of their rows.
     """
     return (1 << 36) + (1 << 32)
 

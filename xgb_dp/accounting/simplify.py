@@ -34,7 +34,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, group_size: int, *, replaced: bool) -> Neighbours:
-        """Neighbours that differ by `group_size` rows, either added and removed, or replaced."""
+        """Neighbours that differ by `group_size` rows, each added or removed, or each replaced."""
         return cls(group_size * (1 + replaced), group_size)
 
 

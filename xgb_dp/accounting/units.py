@@ -109,7 +109,7 @@ class Unit:
         return cls(public.get("unit", ROW), group_size, public.get("unit_column"))
 
     def to_record(self) -> dict[str, Any]:
-        """The fields of a public record, except the group, which is a hyperparameter."""
+        """The fields of a public record, except the group size, which is a hyperparameter."""
         return {
             "unit": self.name if self.of_persons else None,
             "unit_column": self.column,

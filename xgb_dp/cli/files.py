@@ -151,7 +151,7 @@ _FIELDS = {"form", "part", "column", "size", "changed"}
 
 
 def note_path(path: Path) -> Path:
-    """Return the path of the note of a file."""
+    """Return the path of the note that belongs to a data file."""
     return path.with_name(f"{path.name}.part.json")
 
 

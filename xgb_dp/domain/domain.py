@@ -184,7 +184,7 @@ class Domain:
         return {name: value for name, value in params.items() if value != {}}
 
     def declare(self, params: dict[str, Any]) -> None:
-        """Add the declarations to `params`, which take precedence."""
+        """Add the declarations to `params`; entries already in `params` take precedence."""
         declared = self.parameters()
         discovery, other = (read_one(given, "dp_discovered") for given in (declared, params))
         if discovery is not None and other is not None and discovery != other:

@@ -70,7 +70,7 @@ TREES = (*BOOSTER, "model")
 
 
 def _at(*path: str, read: Callable[[Any], Any] = lambda part: part) -> Any:
-    """Return a property that reads the part at a path."""
+    """Return a property that reads the value at a path of nested keys."""
     return property(lambda model: read(model.part(path)))
 
 
@@ -98,7 +98,7 @@ class ModelJson:
         return bytearray(json.dumps(self.content).encode())
 
     def part(self, path: Sequence[str]) -> Any:
-        """Return the part at a path."""
+        """Return the value at a path of nested keys."""
         part: Any = self.content
         for key in path:
             part = part[key]

@@ -192,7 +192,7 @@ class Posterior:
         return np.maximum(self.population, _LEAST).reshape(2, CELLS)
 
     def sampled(self) -> Floats:
-        """Return posterior draws with added sampling noise of the population."""
+        """Return posterior draws that also vary with the sampling of rows from the population."""
         rng = np.random.default_rng(2)
         noise = rng.normal(size=self.draws.shape) * np.sqrt(self.population)
         return np.asarray(self.draws + noise)
@@ -309,7 +309,7 @@ _prior_on = lru_cache(maxsize=16)(_Prior)
 
 
 def _root(covariance: Floats) -> Floats:
-    """Return a square root R of a covariance, R @ R.T, up to rounding."""
+    """Return a matrix R such that R @ R.T equals the covariance, up to rounding."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 

@@ -141,10 +141,10 @@ class Figure:
         return cls.quotient((part, n), noise, noise + sampling, level, low=0.0, high=1.0)
 
     def moved(self, of: Callable[[float], float]) -> Figure:
-        """Apply a monotone function; the noise is the change when `value` grows by one `noise`.
+        """Apply a monotone function; `noise` becomes the change for one standard deviation.
 
         Args:
-            of: The function; must be defined above the figure's highest value, too.
+            of: The function; must be defined beyond the figure's highest value, too.
         """
         value, low, high = of(self.value), *sorted((of(self.low), of(self.high)))
         return Figure(value, low, high, abs(of(self.value + self.noise) - value))

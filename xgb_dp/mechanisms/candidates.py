@@ -30,7 +30,7 @@ def _rounds(name: str, value: Any, s: Config) -> int:
 
 
 def _default_rounds(s: Config) -> int:
-    """All rounds with dp_approx, the first five with adaptive candidates, otherwise the first."""
+    """Default: all rounds with dp_approx, five with adaptive candidates, otherwise one."""
     if s["tree_method"] == "dp_approx":
         return s.rounds
     return min(5, s.rounds) if s["dp_candidates"] == "adaptive" else 1

@@ -85,7 +85,7 @@ class ColumnSums(Mechanism):
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """With ``dp_start="columns"``."""
+        """Whether ``dp_start`` is "columns"."""
         return s.starts_from_columns
 
     @classmethod

@@ -71,7 +71,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class Correction(Mechanism):
-    """Sums of residuals and of predictions within the range, released twice.
+    """Sum of residuals, and number or sum of predictions within the range, released twice.
 
     Proof: docs/proofs/sensitivity.md
     """
@@ -88,7 +88,7 @@ class Correction(Mechanism):
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """With ``dp_mean_correction``."""
+        """Whether ``dp_mean_correction`` is set."""
         return bool(s["dp_mean_correction"])
 
     @classmethod

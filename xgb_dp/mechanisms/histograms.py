@@ -52,7 +52,7 @@ class Histograms(Mechanism):
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """Only the noise."""
+        """A section that will contain only the noise."""
         return {"histogram": {}}
 
     @classmethod

@@ -134,7 +134,7 @@ class Mechanism(ABC):
         return True
 
     def variance(self, budget: DrawBudget, grid_bits: int) -> float:
-        """Variance of Gaussian noise in units of the gradient grid; 0 in other units."""
+        """Variance of Gaussian noise in units of the gradient grid; 0 if it has another unit."""
         return 0.0
 
     def exact(self) -> Noise:
@@ -143,7 +143,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
-        """The integer noise parameters, rounded to more noise."""
+        """The integer noise parameters, rounded towards more noise."""
 
     @abstractmethod
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:

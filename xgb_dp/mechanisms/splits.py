@@ -187,7 +187,7 @@ class Splits(Mechanism):
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """Only the noise."""
+        """A section that will contain only the noise."""
         return {"selection": {}}
 
     @classmethod

@@ -240,7 +240,7 @@ def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
 
 
 def _vague(training: TrainingRecord, name: str) -> frozenset[str]:
-    """The given field, if the settings of a training do not determine it.
+    """The field `name`, if it cannot be checked against the settings of the training.
 
     The ledger does not contain the number of cells of public columns, and a person, unlike a row,
     can contribute to all of them.

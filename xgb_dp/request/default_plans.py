@@ -123,7 +123,7 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
 
 
 def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
-    """The limits on the number of rows, and the rounds and other changes of each plan."""
+    """The row count below which each plan applies, and its rounds and other changes."""
     if not _follows_rows(s):
         return [math.inf], [(int(s.rounds), {})]
     # Classes share the budget of a round.
@@ -146,7 +146,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
 
 
 def _may_start_from_columns(s: Settings) -> bool:
-    """Whether the number of present cells may choose the plan."""
+    """Whether the plan may depend on the number of present cells."""
     return (
         s.kind == "binary"
         and s.labels == 1
@@ -160,7 +160,7 @@ def _may_start_from_columns(s: Settings) -> bool:
 
 
 def _follows_rows(s: Settings) -> bool:
-    """Whether the number of rows may choose the rounds."""
+    """Whether the number of rounds may depend on the number of rows."""
     return (
         s["dp_preset"] == "default"
         and not s.noise_free
@@ -172,7 +172,7 @@ def _follows_rows(s: Settings) -> bool:
 
 
 def _rounds(s: Settings, size: Size) -> int:
-    """The rounds of a plan: a smaller learning rate than its own takes more of them."""
+    """Number of rounds of a plan; more if the user's learning rate is below the plan's own."""
     if "eta" not in s.given:
         return size.rounds
     most = max(size.rounds, MOST_ROUNDS)

@@ -26,7 +26,7 @@ def _no_epsilon(s: Config) -> float:
 
 
 def _delta(name: str, value: Any, s: Config) -> float:
-    """In (0, 1); the pure accountant also allows 0."""
+    """Read a number in (0, 1); with the pure accountant, 0 is also allowed."""
     try:
         number = Number(0, 1, open_high=True)(name, value)
     except PrivacyParameterError:
@@ -41,7 +41,7 @@ def _delta(name: str, value: Any, s: Config) -> float:
 
 
 def _no_delta(s: Config) -> float:
-    """0 without Gaussian noise, or without any noise."""
+    """Default: 0 for the pure accountant and without noise; otherwise delta is required."""
     if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
         return 0.0
     raise PrivacyParameterError(

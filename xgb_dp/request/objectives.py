@@ -115,7 +115,7 @@ class _Quantiles(Loss):
         return _one_sided(self.levels(s)) / _one_sided((_MEDIAN,))
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """The widths assume labels that fill the declared range."""
+        """Parameters in the plan; the widths assume labels that fill the declared range."""
         return {
             "levels": list(self.levels(s)),
             "centre_rounds": self._centre_rounds(s),
@@ -185,7 +185,7 @@ class _MeanLoss(Loss):
         return min(max(_CAP * mean, least, low + 1e-3 * (high - low)), high)
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """The values before any release, and for a public intercept."""
+        """Parameters before any release, which a public intercept keeps."""
         assert s.target is not None
         score = s["base_score"]
         mean = (s.target[0] + s.target[1]) / 2 if score is None else float(score)
@@ -237,7 +237,7 @@ class _Targets(Loss):
         return self._of_clip(s) * _CLIP
 
     def hessian_weight(self, s: Config) -> float:
-        """The Hessian of a target counts as a quarter of its clip."""
+        """The Hessian of a target counts as a quarter of its clipping limit."""
         return min(max((_HESSIAN * self.residual(s)) ** 2, 1e-12), 1e6)
 
     def bound_ratio(self, s: Config) -> float:
@@ -261,7 +261,7 @@ class _Targets(Loss):
 
     @staticmethod
     def _of_clip(s: Config) -> float:
-        """The norm of a row, relative to the clip of its targets."""
+        """The norm of a row that is clipped in all targets, in units of the clipping limit."""
         return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * _weight(s)
 
 
@@ -354,7 +354,7 @@ class _SquaredLog(Loss):
 
 
 class _Own(Loss):
-    """A loss from the user; see ``program.py``."""
+    """A user-defined loss; see ``program.py``."""
 
     name = "program"
     clip = "row_weight"

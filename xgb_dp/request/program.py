@@ -181,7 +181,7 @@ def _traced(function: Callable[..., Any]) -> Program:
 
 
 def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: int) -> Program:
-    """The program without unused instructions. An unused weight multiplies both results."""
+    """Drop unused instructions. If the weight is unused, it will multiply both results."""
     kept = {gradient, hessian}
     for at in reversed(range(len(instructions))):
         name, *read = instructions[at]

@@ -83,7 +83,7 @@ class Settings:
 
     @property
     def privacy_unit(self) -> Unit:
-        """The privacy unit of the target, with the size of a group."""
+        """The privacy unit of the target, including the group size."""
         column = self["dp_privacy_id"]
         return Unit(
             self.unit, int(self["dp_group_size"]), column if isinstance(column, str) else None

@@ -150,7 +150,7 @@ def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, f
 
 
 def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
-    """Build the trees in XGBoost's JSON format, by decreasing effect on predictions."""
+    """Build the trees in XGBoost's JSON format, in decreasing order of effect on predictions."""
     columns = _grown(effects.effects, effects.rates)
     cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
