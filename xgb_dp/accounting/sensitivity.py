@@ -172,7 +172,7 @@ def range_int(
 ) -> int:
     """Range of a split utility: sup - inf of its change over all candidates, for one privacy unit.
 
-    The result is in utility units; B = 2**grid_bits of them are a utility of 1 for C = 1. `tau`
+    The result is in utility units: for C = 1, a utility of 1 is B = 2**grid_bits units. `tau`
     clips the leaf weight of "newton", in units of C. With `joint`, one selection serves the trees
     of all classes. The rows of a person may be anywhere in a tree of this depth, so the range
     includes the rounding of all cells of a level.

@@ -29,7 +29,7 @@ from .training import PreparedTraining, audit_neighbours, audit_one_run
 
 @dataclass(frozen=True)
 class AuditSize:
-    """Number of trainings on each of two neighbours, and number of canaries in one run."""
+    """Number of trainings on each of two neighbouring data sets, and of canaries in one run."""
 
     trainings: int
     canaries: int

@@ -77,9 +77,9 @@ def discover(
         privacy_id: One id per row, or the name of the id column; by default, each row is its own
             privacy unit.
         missing: Strings that mark missing cells. Public.
-        since: Origin of the days of dates, as YYYY-MM-DD. Public.
+        since: Day 0 of the numbers that dates are converted to, as YYYY-MM-DD. Public.
         group_size: Number of rows of one person, or of persons, to protect together; by default the
-            group of the budget.
+            group size of the budget.
         budget: The budget to charge, or its path.
         note: A note for the budget entry.
 

@@ -139,7 +139,7 @@ class Discovery:
         unit: The privacy unit of the cost.
         delta: Total delta of the discovery.
         events: The privacy events, as recorded in ledgers.
-        since: Origin of the days of dates; None if there are no dates.
+        since: Day 0 of the numbers that dates are converted to; None if there are no dates.
         missing: Strings that mark missing cells.
         entry: Name of the budget entry; None if no budget was charged.
 

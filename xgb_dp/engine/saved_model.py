@@ -310,7 +310,7 @@ class SavedModel(ModelJson):
 
 
 def _is_stored_as(stored: Any, value: Any) -> bool:
-    """Return whether a stored string, or numbers rounded to 32-bit floats, equal a value."""
+    """Return whether stored content equals `value`; numbers to the precision of 32-bit floats."""
     if stored is None:
         return False
     actual, expected = _floats(stored), _floats(value)

@@ -141,7 +141,7 @@ class Figure:
         return cls.quotient((part, n), noise, noise + sampling, level, low=0.0, high=1.0)
 
     def moved(self, of: Callable[[float], float]) -> Figure:
-        """Apply a monotone function; `noise` becomes the change for one standard deviation.
+        """Apply a monotone function; the new `noise` is the change if `value` grows by `noise`.
 
         Args:
             of: The function; must be defined beyond the figure's highest value, too.

@@ -223,7 +223,7 @@ class Candidates(Mechanism):
         return self._sens2(grid_bits, 0) / budget.mu2
 
     def exact(self) -> Noise:
-        """The shift without noise; it prevents rounding the shares of a person's rows to 0."""
+        """Without noise, only a shift, so that the shares of a person's rows do not round to 0."""
         return Noise(shift=EXACT_BITS if self.persons and not self.hessian else 0)
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:

@@ -93,7 +93,7 @@ class Correction(Mechanism):
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """The number of rows, which is unknown before the first release."""
+        """A section with the number of rows: 0, unknown before the first release."""
         return {"correction": {"rows": 0.0}}
 
     @classmethod

@@ -134,11 +134,11 @@ class Mechanism(ABC):
         return True
 
     def variance(self, budget: DrawBudget, grid_bits: int) -> float:
-        """Variance of Gaussian noise in units of the gradient grid; 0 if it has another unit."""
+        """Variance of Gaussian noise on the gradient grid; 0 for noise that is not on this grid."""
         return 0.0
 
     def exact(self) -> Noise:
-        """The integers in a training without noise."""
+        """The noise parameters in a training without noise: at most a shift."""
         return Noise(shift=self.exact_shift)
 
     @abstractmethod

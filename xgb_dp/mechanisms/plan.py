@@ -198,7 +198,7 @@ class Mechanisms:
             )
 
     def with_sensitivity(self, event: PlainEvent) -> PlainEvent:
-        """The same draws as an event with the sensitivity of their mechanism."""
+        """Complete an event, read without its sensitivity, with the one of its mechanism."""
         return self._event(self._labelled(event.label), vars(event))
 
     def check_ranges(self) -> None:

@@ -1,8 +1,8 @@
 """Checks that the mechanisms and events of a ledger follow from its settings.
 
-A ledger contains every setting of the calibration, so anyone with the file can repeat the
-calibration. The checksum alone detects only damage: a forged file, or the output of a faulty
-program, has a valid checksum. This module reads no rows.
+A ledger contains the settings of the calibration, so anyone with the file can repeat it (for the
+exception, see :func:`_vague`). The checksum alone detects only damage: a forged file, or the output
+of a faulty program, has a valid checksum. This module reads no rows.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class Settings:
 
     @property
     def exposures(self) -> tuple[float, float] | None:
-        """Range of the exposures released with these means; None if rows have no margins."""
+        """Range of the exposures released with the label means; None if rows have no margins."""
         if not (self.needs_label_mean and self["dp_base_margin"] and not self.continues):
             return None
         bounds: tuple[float, float] | None = self["dp_exposure_bounds"]

@@ -156,7 +156,7 @@ class Training:
         return str(self.options[0].plan.body["id"])
 
     def with_id(self) -> Training:
-        """Return the training with an id, random if private; collective over workers."""
+        """Return the training with an id, random if private; all workers must call this."""
         if self.private:
             return replace(self, id=str(workers.broadcast_first(native.training_id())))
         text = f"{self.plan_id} {self.key}"
@@ -203,7 +203,7 @@ class Training:
         return max(self.options, key=lambda option: int(option.settings["max_bin"])).plan.text
 
     def check_sums(self, dtrain: Any) -> None:
-        """Refuse more rows than exact sums allow; collective over workers."""
+        """Refuse more rows than exact sums allow; all workers must call this."""
         for option in self.options:
             native.check_sums(dtrain, option.plan.text)
 

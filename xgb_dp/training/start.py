@@ -286,7 +286,7 @@ class Sums:
         return max(low + half + half * self.label, least)
 
     def mean_exposure(self, low: float, high: float) -> float:
-        """Mean exposure, scaled to the given range above 0."""
+        """Mean exposure, scaled to the given positive range."""
         assert self.exposure is not None
         return max((low + high) / 2 + (high - low) / 2 * self.exposure, low)
 

@@ -109,7 +109,9 @@ class Walk {
 constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
 constexpr std::uint64_t kMaxPieces = 16;  // of a heavy cell
 
-/** @brief Public grid values inside a cell that spans zero or several octaves. */
+/**
+ * @brief Insert public grid values as cuts, for a cell that contains zero or spans several octaves.
+ */
 void InsertPublicGrid(QuantileCell const& cell, std::set<std::uint64_t>* cuts) {
   auto insert = [&](double value) {
     std::uint64_t key = FloatKey(static_cast<float>(value));

@@ -33,8 +33,8 @@ void WalshTransform(std::vector<double>* values) {
 constexpr std::size_t kRowsAtOnce = 4;
 
 /**
- * @brief Subtract at most kRowsAtOnce rows times their factors, in order, with fewer reads and
- * writes of the result.
+ * @brief Subtract up to kRowsAtOnce rows times their factors, in order. Handling several rows at
+ *        once saves reads and writes of the result.
  */
 XGB_DP_SIMD void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
                               std::size_t stride, std::size_t begin, std::size_t end, double* out) {
