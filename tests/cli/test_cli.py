@@ -119,7 +119,7 @@ def test_regression_with_options_only(folder):
     np.testing.assert_allclose(predicted["prediction"], total, rtol=1e-4)
     scored = run("predict", "m.ubj", "pay.parquet", "--score").stderr
     assert scored.startswith("rmse ")
-    assert "not covered" in scored
+    assert "does not cover" in scored
 
 
 def test_several_classes_and_continued_models(folder):
@@ -211,7 +211,7 @@ def test_calibrate_shows_every_plan_of_open_rounds(folder):
     assert {s["release"] for s in shown["plans"][0]["budget"]} >= {"intercept", "leaves"}
     text = run(*asked).stdout
     assert text.count("rounds, depth") == len(shown["plans"])
-    assert "for more: " in text
+    assert "more rows: " in text
 
 
 def test_without_noise(folder):
@@ -240,7 +240,7 @@ def test_trainings_draw_on_a_budget(folder):
     assert "train a.json" in run("budget", "total.json").stdout
     assert "budget" in fails(*train, "--model", "b.json", "--epsilon", "1.4")
     assert not Path("b.json").exists()
-    assert "made with" in fails("budget", "total.json", "--epsilon", "9")
+    assert "created with" in fails("budget", "total.json", "--epsilon", "9")
     (entry,) = xgb_dp.Budget("total.json").entries
     assert entry.state == "spent"
 

@@ -26,7 +26,7 @@ CHOSEN = ["{rows}", *PRIVACY, "--target", "b", "--classes", "0,1"]
         (["train", "{rows}", *PRIVACY, "--target", "c", "--classes", "0,1"], "no column"),
         (["train", *CHOSEN, "--param", "max_depht=3"], "Did you mean `max_depth`"),
         (["schema", "{rows}", "--target", "c"], "no column"),
-        (["discover", "{rows}", *PRIVACY], "kinds of the columns"),
+        (["discover", "{rows}", *PRIVACY], "No column types"),
         (["discover", "{rows}", *PRIVACY, "--number", "c"], "no column"),
         (["select", "{rows}", *PRIVACY, "--grid", "max_depth"], "NAME=A,B"),
         (["select", "{rows}", *PRIVACY, "--grid", "eta=1,2", "--score", "f1"], "not one of"),

@@ -191,9 +191,9 @@ def test_names_are_what_is_written(tmp_path):
     [
         (["--bounds", "age=18"], "--bounds age must be"),
         (["--bounds", "age=1:2:3"], "--bounds age must be"),
-        (["--bounds", "age=0:1", "--bounds", "age=0:2"], "'age' twice"),
-        (["--bounds", "age=0:1", "--categories", "age=0,1"], "'age' twice"),
-        (["--categories", "age=0,1", "--categories", "age=2,3"], "'age' twice"),
+        (["--bounds", "age=0:1", "--bounds", "age=0:2"], "'age' is declared twice"),
+        (["--bounds", "age=0:1", "--categories", "age=0,1"], "'age' is declared twice"),
+        (["--categories", "age=0,1", "--categories", "age=2,3"], "'age' is declared twice"),
         (["--categories", "age=0,0"], "contains an entry twice"),
     ],
 )

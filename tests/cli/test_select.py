@@ -31,7 +31,7 @@ def test_the_best_of_a_grid(folder):
     [
         ([], "--grid"),
         (["--grid", "max_depth"], "NAME=A,B"),
-        (["--grid", "max_depth=1", "--grid", "max_depth=2"], "once for each"),
+        (["--grid", "max_depth=1", "--grid", "max_depth=2"], "once per parameter"),
         (["--grid", "max_dept=1,2"], "max_depth"),
         (["--grid", "max_depth=1,2", "--param", "dp_epsilon=1"], "dp_epsilon"),
         (["--grid", "max_depth=1,2", "--model", "rows.csv"], "exists"),

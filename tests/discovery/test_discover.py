@@ -112,7 +112,7 @@ def test_groups_and_their_budgets(tmp_path):
     assert (entry.unit, entry.charged) == (discovery.unit, 2)
     with pytest.raises(BudgetError, match="group_size=2"):
         xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, **more, group_size=1)
-    with pytest.raises(PrivacyParameterError, match="`group`"):
+    with pytest.raises(PrivacyParameterError, match="`group_size`"):
         xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, delta=DELTA, group_size=0)
 
 

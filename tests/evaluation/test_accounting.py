@@ -255,7 +255,7 @@ def test_groups_of_a_budget(tmp_path):
     assert entry.charged == 3 and entry.unit == report.cost.unit
     budget.verify()
     refused(xgb_dp.BudgetError, "group_size=3", stock(X, y), (X, y), privacy_id=ids, budget=budget,
-            group=1)  # fmt: skip
+            group_size=1)  # fmt: skip
 
 
 def test_what_a_callback_trains_is_not_known_to_read_the_part(data):

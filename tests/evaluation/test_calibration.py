@@ -35,7 +35,7 @@ def test_margins_are_moved_and_nothing_else(objective, tmp_path):
     assert report_of_file.epsilon < trained.epsilon + 1.0  # what both cost together
     (shown,) = report_of_file.ledger["trainings"][-1]["public"]["evaluations"]
     assert shown["slope"] == pytest.approx(slope, rel=1e-3) and shown["parallel"] is False
-    assert "figures of the model" in report_of_file.statement()
+    assert "an evaluation of the model" in report_of_file.statement()
     assert xgb_dp.privacy_report(model).epsilon == trained.epsilon  # a copy
 
 

@@ -202,7 +202,7 @@ def test_ranges_of_labels_that_there_are_not(judges, low):
 def test_a_row_that_counts_too_much_is_refused(entry, shift):
     """The square of 2^40 is 0 in 64 bits: no sensitivity may be taken from that."""
     block = Block(np.array([[1, entry]]))
-    with pytest.raises(xgb_dp.LedgerError, match="defect"):
+    with pytest.raises(xgb_dp.LedgerError, match="bug in xgb_dp"):
         events_for(Layout((block,), shift), 1.0, 1e-6)
 
 

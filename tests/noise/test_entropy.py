@@ -365,7 +365,7 @@ for kind in ("binary", "multiclass"):
     request = {"kind": kind, "num_class": 40, "sigma2": 1 << 40, "shift": 20, "unit": "row",
                "noise_free": False, "plan_id": "",
                "masking": {"workers": 0, "colluders": 0}}
-    xgb_dp.engine.native.release_intercept(d, request)
+    xgb_dp.engine.native.release_before_trees(d, request)
     look("idle")
 """
     for when, names in searched(code).items():

@@ -58,12 +58,13 @@ def test_table_is_complete():
     assert not set(names.ALIASES) & set(table.PARAMETERS)
 
 
+C = 0.3 * math.sqrt(25.0 / 5.0)  # ten rounds with a step of 0.5
 ROW_BOUNDS = {
     "binary": {"mode": "prediction", "gradient_bound": 0.5, "hessian_weight": 0.25,
                "max_weight": 0.0},
     "multiclass": {"mode": "prediction", "gradient_bound": 1.0, "hessian_weight": 0.25,
                    "max_weight": 1.0},
-    "regression": {"mode": "clip", "gradient_bound": 0.3, "hessian_weight": 0.075**2,
+    "regression": {"mode": "clip", "gradient_bound": C, "hessian_weight": (0.25 * C) ** 2,
                    "hessian_bound": 1.0},
 }  # fmt: skip
 

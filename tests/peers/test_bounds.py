@@ -20,12 +20,14 @@ from xgb_dp.testing import fixed_noise
 pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 
 BINARY, REGRESSION = KINDS["binary"], KINDS["regression"]
-C = 0.3  # the default gradient bound of regression, in half widths of the target's range
+C = 0.3  # a gradient bound of regression, in half widths of the target's range
 
 
 def without_noise(params: dict[str, Any], d: xgb.DMatrix, rounds: int) -> xgb.Booster:
     """A model whose leaves follow from their own sums alone: its last tree is not shifted."""
     exact = {"dp_epsilon": float("inf"), "dp_mean_correction": False}
+    if params is REGRESSION:
+        exact["dp_gradient_bound"] = C
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return xgb.train(params | exact, d, rounds)

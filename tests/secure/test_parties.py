@@ -335,7 +335,7 @@ from xgb_dp.errors import PrivacyError
 
 job = json.loads(sys.stdin.read())
 drawn, said = [], []
-native.release_intercept = lambda *_: drawn.append(1)
+native.release_before_trees = lambda *_: drawn.append(1)
 with xgb.collective.CommunicatorContext(**job["worker"]):
     d = xgb.DMatrix(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
     for files in job["files"]:

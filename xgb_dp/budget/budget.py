@@ -144,7 +144,7 @@ class Budget:
             ) from None
         budget_file.clean(self.path)
         given = _totals(epsilon, delta, selection_epsilon)
-        self.any_group_size = parse_flag("any_group", any_group_size)
+        self.any_group_size = parse_flag("any_group_size", any_group_size)
         self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
         content = budget_file.read(self.path)
         old = BudgetUnit() if content is None else BudgetUnit.from_content(content)

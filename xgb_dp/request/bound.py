@@ -11,7 +11,7 @@ from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from ..parameters.parse import Number, OneOf
-from .objectives import CLIPS, TARGETS
+from .objectives import CLIPS, TARGETS, residual_clip
 
 _COARSEST_GRID = 16  # in gradient bounds C
 _LARGEST_HESSIAN = 60  # in C, within the norm of a row
@@ -66,9 +66,7 @@ def _gradient_bound(s: Config) -> float:
         return 0.5
     if s.kind != "regression" or s["dp_gradient_clip"] != "clip":
         return 1.0
-    # Small or few steps reach a residual of several units only if each may be larger.
-    steps = s["eta"] * int(s.rounds)
-    return min(0.3 * math.sqrt(max(1.0, 25.0 / max(steps, 1e-6))), 1.0)
+    return residual_clip(s)
 
 
 def _hessian_weight(s: Config) -> float:

@@ -212,12 +212,18 @@ class _SurvivalLoss(Loss):
 CLIPS = (1e-9, 1e3)
 """Clips that the trainer accepts, in half widths of the range of a target."""
 
-# Default clip of residuals, in half widths of the range; the same as for a single target.
-_CLIP = 0.3
+# Default clip of residuals, in half widths of the range, and the sum of steps that it is for.
+_CLIP, _STEPS = 0.3, 25.0
 # Hessian of a target in the norm of a row, in clipped residuals.
 _HESSIAN = 0.25
 # Smallest bound of a single target that the trainer accepts. It enforces a raised bound, too.
 _LEAST = 1e-9
+
+
+def residual_clip(s: Config) -> float:
+    """Default clip of the residuals of a target: larger if few or small steps must reach them."""
+    steps = s["eta"] * int(s.rounds)
+    return min(_CLIP * math.sqrt(max(1.0, _STEPS / max(steps, 1e-6))), 1.0)
 
 
 class _Targets(Loss):
@@ -234,7 +240,7 @@ class _Targets(Loss):
 
     def gradient_bound(self, s: Config) -> float:
         """The norm of a row that is clipped in all targets."""
-        return self._of_clip(s) * _CLIP
+        return self._of_clip(s) * residual_clip(s)
 
     def hessian_weight(self, s: Config) -> float:
         """The Hessian of a target counts as a quarter of its clipping limit."""
