@@ -166,7 +166,7 @@ MaskedSums::Words MaskedSums::Acknowledge(Words const& said) {
 std::vector<std::int64_t> MaskedSums::Unmask(Words const& heard) {
   this->Go(Step::kUnmask, Step::kFailed);
   CHECK(wrong_ < 0) << "Masked sums: the message received from worker " << wrong_
-                    << " does not come from there, was changed on its way, or belongs to another "
+                    << " does not come from there, was changed in transit, or belongs to another "
                        "release, another training or other results than this worker has seen. The "
                        "training has ended. Let the parties look at the links between them.";
   CHECK_EQ(heard.size(), kTag * this->World() * this->World());
