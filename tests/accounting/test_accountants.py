@@ -32,7 +32,7 @@ MORE = settings(max_examples=60, deadline=None)
 # ------------------------------------------------------------------------- one mechanism
 @pytest.mark.parametrize("eps0", [1e-3, 0.1, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("order", [1.001, 1.5, 2.0, 10.0, 300.0])
-def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0, order):
+def test_bounded_range_rdp_is_the_largest_of_two_point_distribution(eps0, order):
     t = np.linspace(0.0, eps0, 200_001)[1:-1]
     upper = -np.expm1(t - eps0) / -np.expm1(-eps0)  # chance of the loss t; else t - eps0
     lower = np.exp(-eps0) * np.expm1(t) / -np.expm1(-eps0)
@@ -46,7 +46,7 @@ def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0, order):
 
 
 @pytest.mark.parametrize("eps0", [1e-4, 0.01, 0.3, 2.0, 10.0, 60.0])
-def test_bounded_range_mu_covers_every_two_point_law(eps0):
+def test_bounded_range_mu_covers_every_two_point_distribution(eps0):
     """The corner (1 - p, q) of a law's trade-off curve lies above the Gaussian one."""
     mu = bounded_range_mu(eps0)
     for shift in np.linspace(-30, 30, 4001):

@@ -132,7 +132,7 @@ def test_an_exchange_costs_at_most_a_removal_and_an_addition():
         assert accountant.get_delta(swapped, replaced=True) <= 1e-6 * (1 + 1e-3)
 
 
-def test_what_reads_all_rows_knows_no_coins():
+def test_what_reads_all_rows_knows_no_assignment():
     for name in ("exact", "rdp", "gdp", "classic", "pure"):
         accountant = make_accountant(name, [selections(0.3, 4), laplace(0.2, 3)])
         assert accountant.get_epsilon(1e-6, 2, replaced=True) == accountant.get_epsilon(1e-6, 4)

@@ -100,7 +100,7 @@ def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample):
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
-def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta):
+def test_a_round_that_reads_nearly_all_rows_before_costlier_selections(delta):
     """A continued model: its first training is a round of rate 1 - 2^-32."""
     quiet, costly = selections(0.2, 10), selections(1.0, 6)
     adversary = reaching(0.02, 10 * 0.2 + 6 * 1.0)

@@ -237,7 +237,7 @@ def test_a_coarser_grid_only_raises_the_bound(monkeypatch, points):
     assert fine <= ExactAccountant(events).get_epsilon(1e-6) <= fine * 1.2
 
 
-def test_dominating_laws_lie_above_their_curve():
+def test_dominating_distributions_lie_above_their_curve():
     """The hull of bounds is at least the bounds' curve, also between and beyond the points."""
     points = np.arange(0.0, 4.0, 0.05)
 

@@ -47,7 +47,7 @@ def test_every_command_ends_with_an_error(arguments, folder):
     assert "Error: " in ended.stderr or ended.returncode == 3
 
 
-def test_depth_is_that_of_brackets_outside_of_texts():
+def test_depth_is_that_of_brackets_outside_of_strings():
     model_json.check_depth(json.dumps({"a": "[" * 1000, 'b"\\': ["{" * 1000]}))
     model_json.check_depth("[" * 100 + "]" * 100)
     assert model_json.loads('{"a": [1]}') == {"a": [1]}

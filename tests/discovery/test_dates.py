@@ -33,7 +33,7 @@ def test_parts_are_those_of_the_calendar():
         "2024-02-29 13:45:07+01:00", " 2024-02-29 13:45:07-0530 ",
     ],
 )  # fmt: skip
-def test_forms_of_texts(text):
+def test_forms_of_strings(text):
     parts = split_dates([text], PARTS, since="2024-01-01")
     assert parts["days"][0] == 59
     assert parts["hour"][0] == (13 if ":" in text else 0)

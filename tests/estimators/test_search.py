@@ -329,7 +329,7 @@ def test_labels_that_are_coded_by_the_classes_that_occur_are_refused(around, job
         VotingClassifier(several, voting="soft", n_jobs=jobs).fit(X, y)
 
 
-def test_contributions_of_columns_of_texts():
+def test_contributions_of_columns_of_strings():
     X, y = strings()
     frame = pd.DataFrame(X, columns=list("abcd")).assign(
         d=np.array(["u", "v", "w"])[np.arange(len(y)) % 3]

@@ -39,7 +39,7 @@ def test_margins_are_moved_and_nothing_else(objective, tmp_path):
     assert xgb_dp.privacy_report(model).epsilon == trained.epsilon  # a copy
 
 
-def test_a_biased_model_is_mended():
+def test_a_biased_model_is_recalibrated():
     X, y = rows(30_000)
     model = stock(X[:3000], y[:3000], scale_pos_weight=6.0, max_depth=6)
     report = xgb_dp.evaluate(model, (X[3000:], y[3000:]), epsilon=0.5, delta=1e-6)

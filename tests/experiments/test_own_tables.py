@@ -54,7 +54,7 @@ def test_costs_of_selections_are_computed(tmp_path, capsys):
 
 @pytest.mark.parametrize("eps0", [0.1, 2.0])
 @pytest.mark.parametrize("order", [1.5, 8.0, 128.0])
-def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0, order):
+def test_the_printed_formula_is_the_largest_of_two_point_distribution(eps0, order):
     t = 0.37 * eps0
     p = (math.exp(-t) - math.exp(-eps0)) / (1 - math.exp(-eps0))
     one = (order * (t - eps0) + math.log(math.expm1(order * eps0) * p + 1)) / (order - 1)

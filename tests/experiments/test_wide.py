@@ -32,7 +32,7 @@ def test_texts_are_sparse_and_their_words_tell_the_label(kind):
     assert roc_auc_score(y[3000:], rows[3000:] @ weights) > 0.7
 
 
-def test_there_are_no_other_texts():
+def test_there_are_no_other_strings():
     with pytest.raises(ValueError, match="No texts"):
         synthetic.words("letters", 10, 10)
 

@@ -189,7 +189,7 @@ def test_select_among_skewed_utilities():
 
 
 @pytest.mark.parametrize("loose", [0, 1, 5])
-def test_bounds_of_groups_change_no_law(loose):
+def test_bounds_of_groups_change_no_distribution(loose):
     # A clear winner, seconds in the same group and in others, and groups that are not looked at.
     utilities = np.array([[10, 2, 9], [3, 3, 3], [9, 8, 0], [0, -1, 1], [8, 9, 4]], np.int64)
     bounds = utilities.max(axis=1) + loose * np.array([0, 1, 0, 2, 1])

@@ -98,7 +98,7 @@ def stock(monkeypatch):
     monkeypatch.setattr(native, "_raw", lambda: library)
 
 
-def test_a_stock_build_says_how_to_mend(stock, params, matrix):
+def test_a_stock_build_says_how_to_fix(stock, params, matrix):
     assert not xgb_dp.is_dp_build()
     with pytest.raises(NativeLibraryError, match="Import xgb_dp first"):
         xgb.train(params(), matrix(), 2)

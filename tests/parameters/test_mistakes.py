@@ -96,7 +96,7 @@ EXPECTED = (xgb_dp.PrivacyParameterError, xgb_dp.PrivacyRefusal, xgb_dp.RowDomai
 
 
 @pytest.mark.parametrize(("mistake", "answer"), MISTAKES, ids=range(len(MISTAKES)))
-def test_a_mistake_is_answered_with_what_mends_it(mistake, answer):
+def test_a_mistake_is_answered_with_what_fixes_it(mistake, answer):
     with pytest.raises(EXPECTED) as error:
         mistake()
     assert answer in str(error.value)

@@ -49,7 +49,7 @@ def crowd(size: int) -> npt.NDArray[np.int64]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_all_rows_of_a_person_share_a_coin(rate, size):
+def test_all_rows_of_a_person_share_a_assignment(rate, size):
     """Its rate is that of the plan, for the person and over all others."""
     num = int(rate * 2**32)
     read = rows_read(crowd(size), PERSONS, sampling_num=num)

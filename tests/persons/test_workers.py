@@ -53,7 +53,7 @@ def test_all_workers_say_the_same(name, answers):
         assert answer["drawn"][number] == (CASES[name][2] == "trained")
 
 
-def test_a_refusal_says_how_to_mend_it(answers):
+def test_a_refusal_says_how_to_fix_it(answers):
     number = list(CASES).index("one person on both")
     for answer in answers:
         assert "shuffle(on=column)" in answer["said"][number]

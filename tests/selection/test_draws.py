@@ -53,7 +53,7 @@ def test_number_of_runs(family, mean):
     assert chisquare(observed, cells).pvalue > SURE / 10
 
 
-def test_rows_are_apart_by_fair_coins():
+def test_rows_are_apart_by_fair_assignment():
     kept, apart = split_rows(200_000, 1 << 30)
     assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(200_000))
     z = (len(apart) - 50_000) / math.sqrt(200_000 * 0.25 * 0.75)

@@ -33,7 +33,7 @@ def sizes_of(rng: np.random.Generator, persons: int, most: int) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------- coins
-def test_all_rows_of_a_person_share_a_coin():
+def test_all_rows_of_a_person_share_a_assignment():
     codes = sizes_of(np.random.default_rng(1), 4000, 9).astype(np.uint32)
     kept, apart = split_rows(len(codes), 1 << 30, codes)
     assert sorted([*kept, *apart]) == list(range(len(codes)))

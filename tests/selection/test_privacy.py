@@ -122,7 +122,7 @@ def pairs(draw: st.DrawFn) -> tuple[Distribution, Distribution, npt.NDArray[np.i
 
 @EXAMPLES
 @given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
-def test_bound_is_above_the_exact_law(distributions, family, mean):
+def test_bound_is_above_the_exact_distribution(distributions, family, mean):
     p, q, group = distributions
     distribution = Repetitions.of(family, mean)
     bound = best_curve(distribution, Pair(p, q))
@@ -288,7 +288,7 @@ def test_selections_compose_with_other_releases():
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(pairs(), pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 12.0), st.integers(1, 2))
-def test_composition_is_above_the_exact_law(runs, rest, family, mean, selections):
+def test_composition_is_above_the_exact_distribution(runs, rest, family, mean, selections):
     """The law of the selections and of what follows them, multiplied out."""
     p, q, group = runs
     distribution = Repetitions.of(family, mean)

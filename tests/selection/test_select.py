@@ -226,7 +226,7 @@ def test_a_score_of_another_kind_is_refused(score):
     ],
     ids=str,
 )
-def test_laws_of_the_number_of_runs(asked, family, shape):
+def test_distributions_of_the_number_of_runs(asked, family, shape):
     report = quick(settings=[{}], **asked).report
     distribution = report.ledger["trainings"][0]["events"][0]["repetitions"]
     assert (distribution["family"], distribution["shape_num"]) == (family, shape * (1 << 16))

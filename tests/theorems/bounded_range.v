@@ -182,7 +182,7 @@ Section Composition.
 End Composition.
 
 (** * Together: what the trainer's selections cost *)
-Lemma law_sums (l : list nat) (rate : R) (u : nat -> R) : l <> [] -> sum l (law l rate u) = 1.
+Lemma distribution_sums (l : list nat) (rate : R) (u : nat -> R) : l <> [] -> sum l (law l rate u) = 1.
 Proof.
   intros Hne. set (U := sum l (fun j => exp (rate * u j))).
   assert (0 < U) as HU by (apply sum_pos; [exact Hne | intros; apply exp_pos]).
@@ -197,7 +197,7 @@ Theorem selection_has_its_range (l : list nat) (rate m r : R) (u v : nat -> R) :
 Proof.
   intros Hrate Hne Hd.
   destruct (exponential_mechanism l rate Hrate u v m r Hne Hd) as [low [[Hl Hh] H]].
-  split; [apply law_sums, Hne|]. split; [apply law_sums, Hne|].
+  split; [apply distribution_sums, Hne|]. split; [apply distribution_sums, Hne|].
   exists (low + rate * r). split; [lra|]. intros c Hc.
   assert (forall w, 0 < law l rate w c) as Hpos.
   { intros w. apply Rdiv_lt_0_compat; [apply exp_pos|].

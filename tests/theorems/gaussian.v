@@ -3,7 +3,7 @@ Require Import Reals Lra Lia List ZArith Arith.
 From XgbDp Require Import finite programs samplers laplace.
 Open Scope R_scope.
 
-(** A draw from some integers: what [DiscreteLaplace] is, by [laplace_law], given that its check has
+(** A draw from some integers: what [DiscreteLaplace] is, by [laplace_distribution], given that its check has
     let the number through. *)
 Definition draw (xs : list Z) (weight : Z -> R) : M law Z :=
   fun f => sum xs (fun x => weight x / sum xs weight * f x).
@@ -22,7 +22,7 @@ Proof. rewrite INR_IZR_INZ, Zabs2Nat.id_abs. apply abs_IZR. Qed.
 Lemma square_abs (x : R) : Rabs x * Rabs x = x * x.
 Proof. exact (eq_sym (Rsqr_abs x)). Qed.
 
-Lemma proposal_and_coin (t sigma2 : nat) (y : Z) :
+Lemma proposal_and_acceptance (t sigma2 : nat) (y : Z) :
   (0 < t)%nat -> (0 < sigma2)%nat ->
   ratio t ^ Z.abs_nat y * taken t sigma2 y
     = exp (- (INR sigma2 / (2 * INR t * INR t))) * gaussian_weight sigma2 y.
@@ -49,14 +49,14 @@ Qed.
 
 (** [DiscreteGaussian], whatever its scale t of the proposals is: x has a probability in proportion
     to exp (- x^2 / (2 sigma2)) among all numbers xs that the checks let through. *)
-Theorem gaussian_law (xs : list Z) (t sigma2 : nat) (x : Z) :
+Theorem gaussian_distribution (xs : list Z) (t sigma2 : nat) (x : Z) :
   (0 < t)%nat -> (0 < sigma2)%nat -> NoDup xs -> In x xs ->
-  Un_cv (fun fuel => gaussian law coin_law fuel (draw xs (fun y => ratio t ^ Z.abs_nat y)) t sigma2 (is x))
+  Un_cv (fun fuel => gaussian law coin_distribution fuel (draw xs (fun y => ratio t ^ Z.abs_nat y)) t sigma2 (is x))
     (gaussian_weight sigma2 x / sum xs (gaussian_weight sigma2)).
 Proof.
   intros Ht Hs Hn Hx. set (w := fun y => ratio t ^ Z.abs_nat y). set (k := taken t sigma2).
   set (c := exp (- (INR sigma2 / (2 * INR t * INR t)))). set (g := gaussian_weight sigma2).
-  assert (forall y, w y * k y = c * g y) as Hwk by (intros y; apply proposal_and_coin; assumption).
+  assert (forall y, w y * k y = c * g y) as Hwk by (intros y; apply proposal_and_acceptance; assumption).
   assert (0 < c) as Hc by apply exp_pos.
   assert (xs <> nil) as Hxs by (intros E; rewrite E in Hx; destruct Hx).
   destruct (ratio_bounds t Ht) as [Hr _].
@@ -84,7 +84,7 @@ Proof.
         rewrite Rmult_assoc, Rinv_l; lra).
   apply rejection; [unfold rho; lra | reflexivity |].
   intros fuel. cbn -[INR Nat.mul Nat.div Nat.modulo bernoulli_exp is].
-  set (L := gaussian law coin_law fuel (draw xs w) t sigma2 (is x)).
+  set (L := gaussian law coin_distribution fuel (draw xs w) t sigma2 (is x)).
   unfold draw at 1.
   rewrite (sum_eq xs _ (fun y => (c / sum xs w * g y) * is x y
       + (w y / sum xs w * L + - (c / sum xs w * L) * g y))).

@@ -26,9 +26,9 @@ Proof.
   assert (0 < 1 / INR t) by (apply Rdiv_lt_0_compat; lra). lra.
 Qed.
 
-Lemma geometric_law (most v t : nat) (f : nat -> R) :
+Lemma geometric_distribution (most v t : nat) (f : nat -> R) :
   (0 < t)%nat ->
-  geometric law coin_law most v f
+  geometric law coin_distribution most v f
     = sumn most (fun j => (ratio t ^ t) ^ j * (1 - ratio t ^ t) * f (v + j)%nat).
 Proof.
   intros Ht. revert v.
@@ -37,7 +37,7 @@ Proof.
   induction most; intros v; [reflexivity|].
   change (S most) with (1 + most)%nat. rewrite sumn_split.
   set (R := ratio t ^ t) in *.
-  cbn [geometric bind law Nat.add]. unfold coin_law at 1. rewrite E, IHmost. cbn [sumn].
+  cbn [geometric bind law Nat.add]. unfold coin_distribution at 1. rewrite E, IHmost. cbn [sumn].
   rewrite Nat.add_0_r, <- sumn_scale, Rplus_comm. f_equal.
   - cbn [ret law]. simpl pow. ring.
   - apply sumn_eq. intros i _. replace (v + S i)%nat with (S v + i)%nat by lia. simpl pow. ring.
@@ -68,9 +68,9 @@ Definition laplace_weight (t : nat) (x : Z) : R :=
   (1 - ratio t) / (1 + ratio t) * ratio t ^ Z.abs_nat x.
 
 (** [DiscreteLaplace], for every x that its check lets through: most is [kMaxGeometric]. *)
-Theorem laplace_law (most t : nat) (x : Z) :
+Theorem laplace_distribution (most t : nat) (x : Z) :
   (0 < t)%nat -> (Z.abs_nat x / t < most)%nat ->
-  Un_cv (fun fuel => laplace law coin_law fuel most t (is x)) (laplace_weight t x).
+  Un_cv (fun fuel => laplace law coin_distribution fuel most t (is x)) (laplace_weight t x).
 Proof.
   intros Ht Hx. set (r := ratio t). destruct (ratio_bounds t Ht) as [Hr0 Hr1]. fold r in Hr0, Hr1.
   apply lt_0_INR in Ht as Rt.
@@ -100,7 +100,7 @@ Proof.
   - assert (0 < 1 - rho) as H; [|lra]. rewrite Erho.
     apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra.
   - intros fuel. cbn -[INR geometric is Nat.eqb].
-    set (L := laplace law coin_law fuel most t (is x)).
+    set (L := laplace law coin_distribution fuel most t (is x)).
     rewrite (sumn_eq t _ (fun u => r ^ u * (q * sumn most (fun v => (r ^ t) ^ v * (if (u + t * v =? X)%nat then 1 / 2 else 0)))
         + r ^ u * (q * sumn most (fun v => (r ^ t) ^ v * (if (u + t * v =? 0)%nat then L / 2 else 0)))
         + (1 - r ^ u) * L)).
@@ -114,14 +114,14 @@ Proof.
       rewrite (sumn_eq t (fun u => (1 - r ^ u) * L) (fun u => L + - L * r ^ u)) by (intros; ring).
       rewrite sumn_plus, sumn_const, (sumn_scale t (- L) (fun u => r ^ u)). fold Z0.
       unfold rho. rewrite pow_O. field. lra.
-    + intros u Hu. unfold coin_law at 1. rewrite coin_of_ratio by exact Ht. fold r.
-      rewrite (geometric_law most 0 t) by exact Ht. fold r. cbn [Nat.add].
+    + intros u Hu. unfold coin_distribution at 1. rewrite coin_of_ratio by exact Ht. fold r.
+      rewrite (geometric_distribution most 0 t) by exact Ht. fold r. cbn [Nat.add].
       rewrite <- Rmult_plus_distr_l, <- Rmult_plus_distr_l, <- sumn_plus.
       f_equal. f_equal. rewrite <- sumn_scale. apply sumn_eq. intros v _. fold q.
       cbn -[INR is Nat.eqb laplace]. change (0 =? 1)%nat with false. change (1 =? 1)%nat with true.
       cbv beta iota. unfold X. replace (INR 2) with 2 by (simpl; ring).
       destruct (Nat.eqb_spec (u + t * v) 0) as [E|E];
-        [change (laplace law coin_law fuel most t (is x)) with L|];
+        [change (laplace law coin_distribution fuel most t (is x)) with L|];
         destruct (Nat.eqb_spec (u + t * v) (Z.abs_nat x)) as [F|F]; unfold is;
         repeat match goal with |- context [(?a =? ?b)%Z] => destruct (Z.eqb_spec a b) end;
         try (exfalso; lia); simpl INR; field.

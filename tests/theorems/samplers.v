@@ -21,8 +21,8 @@ Definition law : monad := {|
   stuck := fun A f => 0
 |}.
 
-(** The coin that [BernoulliExpFrac] is, by [bernoulli_exp_frac_law]. *)
-Definition coin_law (a b : nat) : M law bool :=
+(** The coin that [BernoulliExpFrac] is, by [bernoulli_exp_frac_distribution]. *)
+Definition coin_distribution (a b : nat) : M law bool :=
   fun f => exp (- (INR a / INR b)) * f true + (1 - exp (- (INR a / INR b))) * f false.
 
 (** * Sums *)
@@ -109,7 +109,7 @@ Proof.
   intros i Hi. f_equal. rewrite Nat.div_add_l by lia. rewrite Nat.div_small by lia. lia.
 Qed.
 
-Theorem uniform_below_law (bits shift n : nat) (f : nat -> R) :
+Theorem uniform_below_distribution (bits shift n : nat) (f : nat -> R) :
   (0 < n <= 2 ^ bits)%nat ->
   Un_cv (fun fuel => uniform_below law fuel bits shift n f) (sumn n f / INR n).
 Proof.
@@ -206,9 +206,9 @@ Proof.
   rewrite H. apply HN. lia.
 Qed.
 
-Theorem bernoulli_exp_frac_law (a b : nat) (f : bool -> R) :
+Theorem bernoulli_exp_frac_distribution (a b : nat) (f : bool -> R) :
   (0 < b)%nat -> (a <= b)%nat ->
-  Un_cv (fun fuel => bernoulli_exp_frac law fuel a b 1 f) (coin_law a b f).
+  Un_cv (fun fuel => bernoulli_exp_frac law fuel a b 1 f) (coin_distribution a b f).
 Proof.
   intros Hb Hab. set (g := INR a / INR b).
   apply cv_ext with (f := fun n => f false * (1 - term g n)
@@ -222,23 +222,23 @@ Proof.
     assert (Un_cv (fun n => if Nat.odd n then term g n else 0) 0) as T'.
     { intros e He. destruct (T e He) as [N HN]. exists N. intros n Hn.
       destruct (Nat.odd n); [apply HN, Hn|]. unfold R_dist. rewrite Rminus_0_r, Rabs_R0. exact He. }
-    unfold coin_law. fold g.
+    unfold coin_distribution. fold g.
     replace (exp (- g) * f true + (1 - exp (- g)) * f false)
       with (f false * (1 - 0) + (f true - f false) * (exp (- g) - 0)) by ring.
     apply CV_plus; apply CV_mult; try apply cv_const; apply CV_minus; auto using cv_const, exp_sum.
 Qed.
 
 (** * The coin of probability exp (- (q + a / b)) *)
-Theorem bernoulli_exp_law (q a b : nat) (f : bool -> R) :
+Theorem bernoulli_exp_distribution (q a b : nat) (f : bool -> R) :
   (0 < b)%nat ->
-  bernoulli_exp law coin_law q a b f
+  bernoulli_exp law coin_distribution q a b f
     = exp (- (INR q + INR a / INR b)) * f true + (1 - exp (- (INR q + INR a / INR b))) * f false.
 Proof.
   intros Hb. apply lt_0_INR in Hb. revert f. induction q; intros f.
   - cbn -[INR Nat.eqb]. destruct (Nat.eqb_spec a 0) as [->|Ha]; cbn -[INR].
     + simpl INR. replace (- (0 + 0 / INR b)) with 0 by (field; lra). rewrite exp_0. ring.
-    + unfold coin_law. simpl (INR 0). rewrite Rplus_0_l. reflexivity.
-  - cbn -[INR]. unfold coin_law at 1. rewrite IHq, (S_INR q). cbn -[INR].
+    + unfold coin_distribution. simpl (INR 0). rewrite Rplus_0_l. reflexivity.
+  - cbn -[INR]. unfold coin_distribution at 1. rewrite IHq, (S_INR q). cbn -[INR].
     replace (- (INR q + 1 + INR a / INR b)) with (- (INR 1 / INR 1) + - (INR q + INR a / INR b))
       by (simpl (INR 1); field; lra).
     rewrite exp_plus. ring.
@@ -247,10 +247,10 @@ Qed.
 (** By quotient and remainder it is the coin of probability exp (- num / den). *)
 Lemma coin_of_quotient (num den : nat) (f : bool -> R) :
   (0 < den)%nat ->
-  bernoulli_exp law coin_law (num / den) (num mod den) den f
+  bernoulli_exp law coin_distribution (num / den) (num mod den) den f
     = exp (- (INR num / INR den)) * f true + (1 - exp (- (INR num / INR den))) * f false.
 Proof.
-  intros Hd. rewrite bernoulli_exp_law by exact Hd. apply lt_0_INR in Hd as Rd.
+  intros Hd. rewrite bernoulli_exp_distribution by exact Hd. apply lt_0_INR in Hd as Rd.
   replace (INR num / INR den) with (INR (num / den) + INR (num mod den) / INR den); [reflexivity|].
   rewrite (Nat.div_mod num den) at 3 by lia. rewrite plus_INR, mult_INR. field. lra.
 Qed.

@@ -11,10 +11,10 @@ Proof. induction n; simpl; [ring | rewrite IHn; ring]. Qed.
 
 (** [SelectExponential] draws c with a probability in proportion to exp (- missing c e / D), which
     is in proportion to exp (u c e / D) for missing c = best - u c. *)
-Theorem select_law (n e D : nat) (missing : nat -> nat) (c : nat) :
+Theorem select_distribution (n e D : nat) (missing : nat -> nat) (c : nat) :
   (0 < D)%nat -> (c < n)%nat ->
   let weight := fun i => exp (- (INR (missing i * e) / INR D)) in
-  Un_cv (fun fuel => select law coin_law fuel n e D missing (fun i => if (i =? c)%nat then 1 else 0))
+  Un_cv (fun fuel => select law coin_distribution fuel n e D missing (fun i => if (i =? c)%nat then 1 else 0))
     (weight c / sumn n weight).
 Proof.
   intros HD Hc weight.
@@ -38,7 +38,7 @@ Proof.
   - assert (0 < sumn n weight / INR n) by (apply Rdiv_lt_0_compat; lra). lra.
   - intros fuel. cbn -[INR Nat.mul Nat.div Nat.modulo bernoulli_exp Nat.eqb].
     set (f := fun i => if (i =? c)%nat then 1 else 0).
-    set (L := select law coin_law fuel n e D missing f).
+    set (L := select law coin_distribution fuel n e D missing f).
     rewrite (sumn_eq n _ (fun i => 1 * (weight i * f i + (1 - weight i) * L)))
       by (intros i _; rewrite coin_of_quotient by exact HD; fold (weight i); fold L; ring).
     rewrite rounds, sumn_const.
