@@ -333,8 +333,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto released = ReleaseLeaves(plan, {round, class_idx}, grown.sums.at(shared ? class_idx : 0),
                                   repeats ? &none : &shrinkage.tilt, &training.release);
     if (!repeats) {
-      auto weights =
-          LeafWeights(plan, {round, class_idx}, plan.IsOblivious(tree_idx), released, &shrinkage);
+      auto weights = LeafWeights(plan, plan.IsOblivious(tree_idx), released, &shrinkage);
       first = {std::move(released), std::move(weights)};
     }
     auto sums =

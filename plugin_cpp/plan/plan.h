@@ -112,6 +112,7 @@ struct LeafPlan : private JsonReader {
   bool spread = Bool("spread");  // persons count more if their rows are in several leaves
   bool shrinkage = Bool("shrinkage");
   bool strata = Bool("strata");  // shrink the effects of the selections of a complete tree
+  double noise_share = Real("noise_share", 1e-9, 1.0);  // of its variance, in the shrinkage
   double prior_max = Real("prior_max", 1e-9, 1e12);
 
   /** @param from_splits Whether leaves reuse the noisy sums of the last splits. */
@@ -224,17 +225,6 @@ struct Plan : private JsonReader {
   [[nodiscard]] double Step(std::int32_t round) const {
     double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
     return leaf.eta * (1.0 - (1.0 - leaf.eta_warmup) * to_go) / parallel_trees;
-  }
-  /**
-   * @brief Share of a leaf's noise variance that shrinkage takes into account.
-   *
-   * Noise that is drawn anew in every round averages out over small steps, while the signal adds
-   * up. See "Small steps" in docs/proofs/leaves.md.
-   */
-  [[nodiscard]] double NoiseShare(std::int32_t round) const {
-    constexpr double kFullStep = 0.5;
-    double step = std::min(1.0, this->Step(round) * parallel_trees / kFullStep);
-    return step * step;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads only some of the rows. */

@@ -38,13 +38,13 @@ static_assert(!kIsRead<std::int64_t> && !kBecomes<GlobalSum, NodeSum>);
 
 template <typename Sums>
 constexpr bool kFinishes =
-    std::is_invocable_v<decltype(LeafWeights), Plan const&, TreeIndex, bool, Sums, LeafShrinkage*> &&
+    std::is_invocable_v<decltype(LeafWeights), Plan const&, bool, Sums, LeafShrinkage*> &&
     std::is_invocable_v<decltype(FinishTree), std::vector<double> const&, Plan const&, TreeIndex,
                         std::vector<bst_node_t> const&, Sums, RegTree*>;
 static_assert(kFinishes<std::vector<NodeSum>>);
 template <typename Sums>
 constexpr bool kIsFinished =
-    std::is_invocable_v<decltype(LeafWeights), Plan const&, TreeIndex, bool, Sums, LeafShrinkage*> ||
+    std::is_invocable_v<decltype(LeafWeights), Plan const&, bool, Sums, LeafShrinkage*> ||
     std::is_invocable_v<decltype(FinishTree), std::vector<double> const&, Plan const&, TreeIndex,
                         std::vector<bst_node_t> const&, Sums, RegTree*>;
 static_assert(!kIsFinished<std::vector<GlobalSum>> && !kIsFinished<LeafSums>);

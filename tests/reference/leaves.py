@@ -212,7 +212,7 @@ def fill_leaves(
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     complete = len(leaves) == 1 << int(plan["depth"]) <= 256
     rows = row_variance(plan)
-    share = min(1.0, float(leaf["eta"]) / 0.5) ** 2  # small steps average the noise
+    share = float(leaf["noise_share"])
     varies = rows > 0 or min(noise_of.values()) > 0
     if strata := shrinks and leaf["strata"] and complete and varies:
         fitted = shrinkage.effects(

@@ -41,7 +41,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "leaf": {"noise": "gaussian", "sigma2": 0, "scale": 0, "geometric_clip": False,
             "eta": "0.5", "eta_warmup": "1.0", "lambda": "1.0", "alpha": "0.0",
             "max_delta_step": "2.0", "min_child_weight": "0.0", "spread": False, "shrinkage": True,
-            "strata": False, "prior_max": "1.0"},
+            "strata": False, "noise_share": "1.0", "prior_max": "1.0"},
         "correction": {"on": False, "sigma2": 0, "rows": "0.0"},
         "features": features,
         "candidates": {"kind": "quantile_tree", "rounds": 1, "hessian": False, "laplace": False,

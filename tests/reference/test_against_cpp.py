@@ -125,7 +125,7 @@ CASES = {
     "tight_clip": Case({"leaf": {"max_delta_step": "0.05", "lambda": "0.0", "eta": "1.0"}}),
     "rising_steps": Case({"rounds": 4, "parallel_trees": 2,
         "leaf": {"eta_warmup": "0.3", "eta": "0.7"}}, objectives=OBJECTIVES),
-    "small_steps": Case({"leaf": {"eta": "0.1"}}, objectives=OBJECTIVES),
+    "small_steps": Case({"leaf": {"eta": "0.1", "noise_share": "0.04"}}, objectives=OBJECTIVES),
     "rising_steps_of_one_round": Case({"rounds": 1, "leaf": {"eta_warmup": "0.3"}}, noise=(True,)),
     "min_child_weight": Case({"leaf": {"min_child_weight": "30.0"}}),
     "few_levels": Case({"candidates": {"levels": 6, "max_bin": 8}}),

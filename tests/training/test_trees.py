@@ -175,7 +175,6 @@ def test_steps_rise_to_eta(rounds, first):
     for start in (1.0, 0.25):
         params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
         params |= {"objective": "binary:logistic", "base_score": 0.5, "dp_eta_warmup": start}
-        params |= {"dp_shrinkage": False}  # it counts less noise in smaller steps
         with fixed_noise(5):
             model = xgb.train(params, xgb.DMatrix(X, y), rounds)
         leaves.append(model.predict(xgb.DMatrix(X), output_margin=True, iteration_range=(0, 1)))

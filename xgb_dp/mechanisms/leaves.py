@@ -27,6 +27,11 @@ def _shrinkage(name: str, value: Any, s: Config) -> bool:
     return Flag()(name, value) and _has_sums(s)
 
 
+def _noise_share(s: Config) -> float:
+    """All noise for the learning rates of the default plans; less for a user's smaller one."""
+    return min(1.0, max(1e-6, (s["eta"] / 0.5) ** 2)) if "eta" in s.given else 1.0
+
+
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_leaf", "Computation of leaf values. 'newton': Newton step. 'gradient': mean "
@@ -52,6 +57,10 @@ _PARAMETERS = (
               "interactions of the selections in a tree, instead of once for all leaves. Applies "
               "to complete trees up to depth 8.", Flag(), True, FREE, "leaves",
               Table.DEFAULT, plan="leaf.strata"),
+    Parameter("dp_shrinkage_noise", "Fraction of the noise variance that shrinkage counts. Noise "
+              "that is drawn anew in every round averages out over small steps.",
+              Number(1e-6, 1), _noise_share, FREE, "leaves", Table.DEFAULT, unit="variance",
+              shown="1; with eta below 0.5 (2 eta)^2", plan="leaf.noise_share"),
     Parameter("eta", "Learning rate. It also determines the clip of dp_geometric_clip.",
               Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
               shown="0.5; without num_boost_round see [Rounds](#rounds)",

@@ -172,7 +172,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
         offset=float(leaf["lambda"]),
     )
     count = len(read_ledger(booster).trainings[-1].trees or ())
-    last_round, start = int(plan["rounds"]) - 1, float(leaf.get("eta_warmup", 1.0))
+    last_round, start = int(plan["rounds"]) - 1, float(leaf["eta_warmup"])
     noise = [last] * (trees - count)
     for i in range(count):
         to_go = 1.0 - i // int(plan["parallel_trees"]) / last_round if last_round else 0.0

@@ -90,10 +90,10 @@ def target_warnings(settings: Settings) -> list[str]:
 def learning_rate_warnings(settings: Settings) -> list[str]:
     """Warn if the learning rate and number of rounds are too small for the fit to converge."""
     eta, rounds = settings["eta"], int(settings.rounds)
-    if "eta" not in settings.given or settings["dp_preset"] != "default":
+    if "eta" not in settings.given or settings["dp_preset"] != "default" or settings.continues:
         return []
     if isinstance(settings.rounds, OpenRounds) or eta * rounds >= _STEPS:
-        return []
+        return []  # open rounds follow the learning rate
     return [
         f"`eta`={eta:g} and {rounds} rounds add up to {eta * rounds:.3g}, and private training "
         f"needs about {_STEPS:g}: noise and clipping already make each step small. On our data "

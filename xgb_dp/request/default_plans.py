@@ -141,7 +141,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
     if len(changes) > 1 and _may_start_from_columns(s):
         limits.append(MEETINGS / of_row)
         sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
-        changes.append((AFTER_COLUMNS.rounds, sparse))
+        changes.append((_rounds(s, AFTER_COLUMNS), sparse))
     return limits, changes
 
 
@@ -176,7 +176,8 @@ def _rounds(s: Settings, size: Size) -> int:
     if "eta" not in s.given:
         return size.rounds
     most = max(size.rounds, MOST_ROUNDS)
-    return min(round(size.rounds * max(1.0, size.eta / max(s["eta"], 1e-3))), most)
+    mean = 0.5 * size.eta * (1.0 + size.start)
+    return min(math.ceil(size.rounds * max(1.0, mean / max(s["eta"], 1e-3))), most)
 
 
 def _changes(s: Settings, size: Size) -> dict[str, Any]:

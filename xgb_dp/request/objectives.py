@@ -222,7 +222,9 @@ _LEAST = 1e-9
 
 def residual_clip(s: Config) -> float:
     """Default clip of the residuals of a target: larger if few or small steps must reach them."""
-    steps = s["eta"] * int(s.rounds)
+    if s.continues:  # the residuals are those of the earlier model
+        return _CLIP
+    steps = s["eta"] * 0.5 * (1.0 + s["dp_eta_warmup"]) * int(s.rounds)
     return min(_CLIP * math.sqrt(max(1.0, _STEPS / max(steps, 1e-6))), 1.0)
 
 

@@ -269,12 +269,12 @@ void Write(Plan const& plan, TreeIndex idx, std::vector<NodeSum> const& sums,
 }
 }  // namespace
 
-std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
+std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
                                 std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
   auto const& leaf = plan.leaf;
   Newton newton{leaf};
   bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
-  double row_variance = RowVariance(plan), noise_share = plan.NoiseShare(idx.round);
+  double row_variance = RowVariance(plan);
   bool noisy = row_variance > 0 ||
                std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
   bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
@@ -285,8 +285,8 @@ std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
       s.grad = newton.Soft(s.grad);
     }
     auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    weights =
-        prior.Fit(soft, newton.Lambda(), row_variance, noise_share, MakeStrata(plan, oblivious));
+    weights = prior.Fit(soft, newton.Lambda(), row_variance, leaf.noise_share,
+                        MakeStrata(plan, oblivious));
     for (auto& weight : weights) {
       weight = newton.Clip(weight);
     }
@@ -294,7 +294,7 @@ std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
   }
   double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
   for (auto const& s : leaves) {
-    double noise2 = noise_share * s.noise2 + row_variance * s.hess;
+    double noise2 = leaf.noise_share * s.noise2 + row_variance * s.hess;
     weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
   }
   return weights;

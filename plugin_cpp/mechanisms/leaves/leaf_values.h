@@ -22,7 +22,7 @@ namespace xgboost::dp {
  *
  * @param oblivious Whether all nodes of a level have the same split.
  */
-std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
+std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
                                 std::vector<NodeSum> const& released, LeafShrinkage* shrinkage);
 /**
  * @brief Set the values and statistics of a grown tree from the weights of its leaves.

@@ -73,7 +73,7 @@ XGB_DP_SIMD void AddRow(double const* row, double factor, std::size_t n, double*
 class EffectModel {
  public:
   EffectModel(std::vector<NodeSum> const& leaves, double lambda, double row_variance,
-              double noise_share = 1.0)
+              double noise_share)
       : n_{leaves.size()} {
     // A leaf says -grad = (hess + lambda) weight + noise.
     for (auto const& leaf : leaves) {
@@ -219,7 +219,7 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   }
   // Priors without the variance of rows: otherwise they would end the boosting of a strong signal
   // too soon.
-  EffectModel shown{leaves, lambda, kMinRowVariance * row_variance};
+  EffectModel shown{leaves, lambda, kMinRowVariance * row_variance, 1.0};
   std::vector<double> mean, variance, prior(n);
   auto solve = [&](EffectModel* model, auto const& stratum_variance) {
     for (std::size_t k = 0; k < n; ++k) {
