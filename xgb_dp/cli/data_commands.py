@@ -197,7 +197,7 @@ def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[st
             for name in names:
                 if kinds.setdefault(name, kind) != kind:
                     raise PrivacyParameterError(
-                        f"The column {name!r} is given two types. Keep one of them."
+                        f"The column {name!r} is given two types. Keep one."
                     )
     return {name: kinds[name] for name in header if name in kinds}
 

@@ -268,6 +268,6 @@ def params_from(domain: Domain, given: Arguments) -> dict[str, Any]:
         if params.get(name, value) != value:
             raise PrivacyParameterError(
                 f"`{name}` has two different values: one is set as a parameter, the other by an "
-                "option or a key of the schema. Keep one of them."
+                "option or a key of the schema. Keep one."
             )
     return params

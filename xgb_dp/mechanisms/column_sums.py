@@ -36,7 +36,7 @@ _RULES = (
     Rule("column start needs rows as units",
          lambda s: s.starts_from_columns and s.unit != "row",
          "`dp_start`='columns' is refused with {`dp_privacy_id`}: the sensitivity of the sums by "
-         "class and column is not proved for people. Remove one of them.", PrivacyRefusal),
+         "class and column is not proved for people. Remove one.", PrivacyRefusal),
     Rule("column start needs a released intercept",
          lambda s: s.starts_from_columns and s.intercept != "released",
          "`dp_start`='columns' needs a released intercept, because the first trees are centred on "

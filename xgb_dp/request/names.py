@@ -90,7 +90,7 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
         elif key in flat and not same(flat[key], value):
             raise PrivacyParameterError(
                 f"`{_shown(name)}` is given twice (possibly as an alias) with different values. "
-                "Remove one of them."
+                "Remove one."
             )
         else:
             flat[key] = value

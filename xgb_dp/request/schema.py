@@ -326,7 +326,7 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     declared = [_category(where, v) for v in entries]
     if len(set(declared)) != len(declared):
         raise PrivacyParameterError(
-            f"{named.dp_categories} contains a category of {name} twice. Remove one of them."
+            f"{named.dp_categories} contains a category of {name} twice. Remove one."
         )
     if dictionary is not None and not _same_names(dictionary, declared):
         raise PrivacyParameterError(
@@ -355,7 +355,7 @@ def _feature(s: Config, index: int) -> Feature:
     if index in bounds and index in cuts:
         raise PrivacyParameterError(
             f"Feature {name} is in both {named.dp_feature_bounds} and {named.dp_feature_cuts}: "
-            "remove one of them."
+            "remove one."
         )
     if index in schema.categorical:
         if index in bounds or index in cuts:
