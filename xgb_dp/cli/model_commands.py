@@ -344,7 +344,7 @@ def report(given: Arguments) -> None:
 @click.argument("model", type=FILE)
 @click.option("--out", type=OUT, help="Output file; stdout by default.")
 @click.option("--name", default="Private XGBoost model", help="Title.")
-@click.option("--description", default="", help="What the model predicts.")
+@click.option("--description", default="", help="Description of the predictions.")
 @click.option("--intended-use", default="", help="Intended and unintended uses.")
 @click.option("--data", default="", help="Source of the training data.")
 @click.option("--license", default="", help="Licence of the model.")

@@ -69,7 +69,7 @@ FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
 ROWS = _RowsPath(exists=True, allow_dash=True, path_type=Path)
 
-GROUP = "Number of rows or persons protected together; by default that of the budget, or 1."
+GROUP = "Rows or persons protected together; by default the group size of the budget, or 1."
 
 
 def adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -197,7 +197,7 @@ def _weights(cells: Any, domain: Domain) -> Floats:
 
 
 def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
-    """Return the upper bounds of survival times; None without such columns."""
+    """Return the upper bounds of survival times, or None if the file has none."""
     upper, event = domain.target_upper, domain.event
     if upper is not None:
         latest = _parse_or_none(read_numbers, cells[upper], domain.missing)

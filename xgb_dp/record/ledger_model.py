@@ -307,7 +307,7 @@ class RecordedRelease:
 
     name: str  # description
     events: tuple[Event, ...]  # in release order
-    entry: str | None  # name of its budget entry; None without a budget
+    entry: str | None  # name of its budget entry; None if no budget recorded it
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class TrainingRecord:
     # The model that its trees were added to, public or from releases of this training; always None
     # after another training.
     start: PublicStart | None = None
-    # Random name of its budget entry, independent of the rows; None without a budget.
+    # Random name of its budget entry, independent of the rows; None if no budget recorded it.
     entry: str | None = None
 
     @property
