@@ -9,13 +9,13 @@ import inspect
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
 from xgb_dp.mechanisms.splits import OF_TREES
 from xgb_dp.parameters.parameter import Parameter, Table
-from xgb_dp.presets import PRESETS, SYSTEMS
+from xgb_dp.presets import PRESETS, SYSTEMS, Preset
 from xgb_dp.request.default_plans import (
     AFTER_COLUMNS,
     COLUMNS,
@@ -36,23 +36,17 @@ HEAD = f"""{NOTE}
 
 # Parameters of private training
 
-Most trainings need only the parameters in the first table. The other tables contain parameters of
-special features and of published systems. Private training has its own defaults, listed below,
-which may differ from XGBoost's. Parameters that are not listed are
-[refused](#refused-parameters).
+Most trainings need only the first table. Defaults may differ from XGBoost's. A name links to the
+page that explains its effect on privacy, which is one of:
 
-The privacy effect of a parameter is one of:
-
-- **public**: the value is considered public. Do not choose it by looking at the training rows.
+- **public**: the value is public. Do not choose it by looking at the training rows.
 - **spends**: it determines how much of the budget is spent, or on which releases.
-- **free**: it acts on released values only and has no privacy cost. However, choosing its value by
-  comparing models on private rows does cost budget.
+- **free**: it acts on released values only. Choosing it by comparing models on private rows does
+  cost budget.
 """
 
 ROUNDS = """\
-The number of rounds is an argument: `num_boost_round` of `xgboost.train`, Dask and
-`xgb_dp.select`, `n_estimators` of the estimators and Spark, and `--rounds` on the command line. If
-you do not set it (or pass `n_estimators=None`), the trainer releases a noisy number of rows before
+If you do not set the number of boosting rounds, the trainer releases a noisy number of rows before
 the first tree and uses it to choose one of the plans below. The budget covers the choice
 ([proof](proofs/choice.md)).
 
@@ -128,8 +122,8 @@ ABOUT = {
 REFUSED_HEAD = """\
 ## Refused parameters
 
-Private training accepts only parameters that are known to be safe. The column "accepted" contains
-the value that disables the feature. All other unknown names are refused as well.
+Private training accepts only parameters that are known to be safe, and refuses all others with the
+reason.
 """
 
 
@@ -139,24 +133,25 @@ def _cell(text: str) -> str:
 
 
 def _source(name: str) -> str:
-    """Return a link to the page of that name, or an empty string."""
+    """Return the path of the page of that name, or an empty string."""
     for page in (f"{name}.md", f"proofs/{name}.md"):
         if name != "parameters" and (DOCS / page).is_file():
-            return f"[{name}]({page})"
+            return page
     return ""
 
 
 def _row(p: Parameter) -> str:
-    names = f"`{p.name}`" + "".join(f", `{a}`" for a in p.aliases)
+    name = f"`{p.name}`"
+    source = _source(p.page)
+    names = (f"[{name}]({source})" if source else name) + "".join(f", `{a}`" for a in p.aliases)
     meaning = f"{p.meaning[0].upper()}{p.meaning[1:].rstrip('.')}"
     values = re.findall(r"'[^']+'", p.domain)
     if not (p.domain.startswith("'") and all(value in p.meaning for value in values)):
         meaning += f". *{p.domain}*"
-    if p.unit and p.unit not in p.domain:
+    if p.unit and p.unit not in p.domain and p.unit.rstrip("s") not in p.meaning:
         meaning += f" ({p.unit})"
-    source = _source(p.page)
     effect = p.effect.split()[0]
-    cells = (p.unset, effect, f"{meaning}. {source}." if source else f"{meaning}.")
+    cells = (p.unset, effect, f"{meaning}.")
     return f"| {names} | " + " | ".join(_cell(c) for c in cells) + " |"
 
 
@@ -194,17 +189,10 @@ def _passed_on() -> str:
 
 
 def _refused() -> str:
-    """Return the refused names; equal reason and accepted value share a row."""
-    lines = ["| parameter | reason | accepted |", "|---|---|---|"]
-    alike: dict[tuple[str, str], list[str]] = {}
-    for name, reason in REFUSED.items():
-        accepted = f"`{NEUTRAL[name]!r}`" if name in NEUTRAL else "none"
-        alike.setdefault((reason, accepted), []).append(f"`{name}`")
-    lines += [
-        f"| {', '.join(names)} | {_cell(reason)} | {accepted} |"
-        for (reason, accepted), names in alike.items()
-    ]
-    return f"{REFUSED_HEAD}\n" + "\n".join(lines) + "\n"
+    """Return the refused names, with the values that are accepted."""
+    accepted = ", ".join(f"`{name}={value!r}`" for name, value in NEUTRAL.items())
+    others = ", ".join(f"`{name}`" for name in REFUSED if name not in NEUTRAL)
+    return f"{REFUSED_HEAD}\nAccepted: {accepted}.\n\nRefused with any value: {others}.\n"
 
 
 PRESETS_HEAD = f"""{NOTE}
@@ -212,14 +200,13 @@ PRESETS_HEAD = f"""{NOTE}
 # Presets: the published systems
 
 `dp_preset="..."` sets the parameters of a published system; parameters that you pass take
-precedence. `print(xgb_dp.presets.describe(name))` lists the settings of a preset and describes
-where it follows its paper. All presets use the same engine, proofs, ledger and report. Where the
-algorithm of a paper is not private, this page describes the replacement.
+precedence. `print(xgb_dp.presets.describe(name))` lists the settings of a preset. All presets use
+the same engine, proofs, ledger and report. Where the algorithm of a paper is not private, this page
+describes the replacement. The section of a preset lists differences that no other preset has.
 
-Presets other than the default require public bounds for all numeric columns (`dp_feature_bounds`),
-as their papers do, and start from a public intercept. Multi-class objectives work with presets that
-use Newton leaves and `dp_gradient_clip="row_weight"`. See also
-[DP-XGBoost of Sarus](sarus.md).
+Presets other than the default require public bounds for all numeric columns
+(`dp_feature_bounds`). Multi-class objectives work with presets that use Newton leaves and
+`dp_gradient_clip="row_weight"`.
 """
 SEVERAL = 2
 """Presets that must share a difference for it to be listed once."""
@@ -232,33 +219,36 @@ def presets_page() -> str:
         for text in preset.differs:
             who.setdefault(text, []).append(f"`{preset.name}`")
     shared = {text: names for text, names in who.items() if len(names) >= SEVERAL}
+    sections = {p.name: _section(p, shared) for p in PRESETS.values()}
     lines = ["| preset | system | source |", "|---|---|---|"]
-    lines += [
-        f"| [`{p.name}`](#{p.name}) | {_cell(p.system)} | {_linked(_cell(p.source))} |"
-        for p in PRESETS.values()
-    ]
+    for p in PRESETS.values():
+        name = f"[`{p.name}`](#{p.name})" if sections[p.name] else f"`{p.name}`"
+        lines.append(f"| {name} | {_cell(p.system)} | {_linked(_cell(p.source))} |")
     lines += ["", "## Common differences from the papers", ""]
     for text, names in shared.items():
         every = len(names) == len(PRESETS) - 1  # all but the default
         lines.append(f"* {_cell(text)} ({'all' if every else ', '.join(names)})")
-    for preset in PRESETS.values():
-        lines += ["", f"## {preset.name}", ""]
-        needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
-        lines += ["Required: " + "; ".join(needs) + ".", ""] if needs else []
-        changes = [text for text in preset.differs if text not in shared]
-        title = "Differences from the paper" if preset.differs else "Description"
-        changes = changes or ([] if preset.differs else list(preset.follows))
-        lines += [f"{title}:", "", *(f"* {_cell(text)}" for text in changes)] if changes else []
-        lines += [] if changes or needs else ["No other differences."]
+    for name, section in sections.items():
+        if section:
+            lines += ["", f"## {name}", "", *section]
     return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
+
+
+def _section(preset: Preset, shared: Container[str]) -> list[str]:
+    """Return what a preset needs, and its differences from its paper that no other preset has."""
+    needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
+    changes = [text for text in preset.differs if text not in shared]
+    changes = changes or ([] if preset.differs else list(preset.follows))
+    lines = ["Required: " + "; ".join(needs) + "."] if needs else []
+    lines += [""] if needs and changes else []
+    return lines + [f"* {_cell(text)}" for text in changes]
 
 
 COMMANDS_HEAD = f"""{NOTE}
 
 # Commands
 
-`xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, from the extra `cli`. See [how to use the command
-line](howto/cli.md).
+`xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, from the extra `cli` ([how-to](howto/cli.md)).
 
 ## Exit codes
 

@@ -267,10 +267,18 @@ _KINDS = {
 }
 
 
+_PEERS = {
+    "S": "Sarus", "M": "Maddock", "D": "DPBoost", "F": "FedTree", "E": "DP-EBM", "B": "S-BDT",
+    "P": "diffprivlib", "A": "BoostedAdaSSP",
+}  # fmt: skip
+"""Implementations by the first letter of the ids of their faults."""
+
+
 def peers() -> None:
     """Faults by implementation and kind, from the ids of ``peers.md``."""
     text = (DOCS / "peers.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([SMDFEBPA]\d+) \| ([^|]+) \|", text, flags=re.MULTILINE)
+    ids_of_faults = re.findall(r"^\| ([SMDFEBPA]\d+) \|", text, flags=re.MULTILINE)
+    rows = [(i, _PEERS[i[0]]) for i in ids_of_faults]
     systems = list(dict.fromkeys(system for _, system in rows))
     kinds = {kind: set(ids.split()) for kind, ids in _KINDS.items()}
     _, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "kernel.md").read_text(encoding="utf-8")
 ALONE = " (header alone)"
 OF_SYSTEMS = PAGE.index("## What only published systems release")
-ENTRY = re.compile(rf"^- `([^`]+)`({re.escape(ALONE)})?: ", re.M)
+ENTRY = re.compile(rf"^- `([^`]+)`({re.escape(ALONE)})?(?:: |$)", re.M)
 
 
 def files_of(text: str) -> tuple[list[Path], list[Path]]:

@@ -52,17 +52,18 @@ def _cells(s: Config) -> int | None:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_candidates", "Source of private split candidates. 'quantile_tree': a tree of "
-              "noisy counts over all floats. 'histogram': a noisy histogram on dp_feature_bounds, "
-              "cut into bins of equal mass. 'adaptive': such a histogram, refined in each round.",
+    Parameter("dp_candidates", "Source of private split candidates: a tree of noisy counts over "
+                               "all floats ('quantile_tree'), a noisy histogram on "
+                               "dp_feature_bounds, cut into bins of equal mass ('histogram'), or "
+                               "one refined in each round ('adaptive').",
               OneOf(("quantile_tree", "histogram", "adaptive")),
               "quantile_tree", SPENDS, "candidates", Table.PUBLISHED, plan="candidates.kind"),
-    Parameter("dp_candidate_rounds", "Number of rounds that release candidates, starting with the "
-              "first.", _rounds, _default_rounds, SPENDS, "candidates", Table.PUBLISHED,
+    Parameter("dp_candidate_rounds", "Number of first rounds that release candidates.",
+              _rounds, _default_rounds, SPENDS, "candidates", Table.PUBLISHED,
               unit="rounds", values="int >= 1", shown="1; 5 with dp_candidates='adaptive'; all "
               "rounds with tree_method='dp_approx'", plan="candidates.rounds"),
-    Parameter("dp_candidate_weight", "Contribution of a row to the counts of candidates: 1 "
-              "('count') or its Hessian ('hessian').", OneOf(("count", "hessian")), _weight, PUBLIC,
+    Parameter("dp_candidate_weight", "What a row adds to candidate counts: 1 ('count') or its "
+              "Hessian ('hessian').", OneOf(("count", "hessian")), _weight, PUBLIC,
               "candidates", Table.PUBLISHED, shown="'count'; 'hessian' with "
               "dp_candidates='adaptive' or tree_method='dp_approx', unless there are several "
               "outputs"),

@@ -21,10 +21,9 @@ PRESENT = float(str(np.finfo(np.float32).tiny))
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_start", "Start of the trees: the intercept ('intercept'), or trees computed from "
-              "noisy sums of the cells above 0 by class and column ('columns'). With 'columns' and "
-              "dp_features_per_tree, later trees may use only the most informative columns "
-              "according to these sums.",
+    Parameter("dp_start", "Start of the trees: the intercept, or trees from noisy sums of the "
+              "cells above 0 by class and column ('columns'), which then also choose "
+              "the columns of dp_features_per_tree.",
               OneOf(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
               Table.DEFAULT, shown="'intercept'; 'columns' for some tables, see "
               "[Rounds](#rounds)"),

@@ -49,8 +49,8 @@ def _default(s: Config) -> bool:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_mean_correction", "Releases the mean residual after the last tree and corrects "
-              "the mean of the predictions by it, twice.",
+    Parameter("dp_mean_correction", "Releases the mean residual after the last tree, twice, and "
+                                    "corrects the mean of the predictions.",
               Flag(), _default, SPENDS, "leaves", Table.DEFAULT,
               values="bool; regression with sums over all rows", shown="True for regression in the "
               "default preset with dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1) "

@@ -53,16 +53,15 @@ def _default_weight_unit(s: Config) -> str:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_target_unit", "Unit of the gradients and label sums of a regression. 'released': "
-              "determined from noisy counts of the labels, so that a declared range that is too "
-              "wide costs little accuracy. 'declared': half the width of dp_target_bounds.",
+    Parameter("dp_target_unit", "Unit of the gradients and label sums of a regression: from "
+              "noisy counts of the labels ('released'), or half the width of "
+              "dp_target_bounds ('declared').",
               OneOf(("released", "declared")), _default_target_unit, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'released' for regression in the default preset without "
               "dp_gradient_bound, huber_slope and dp_budget_shares; otherwise 'declared'"),
-    Parameter("dp_weight_unit", "Unit of row weights. 'released': determined from noisy counts of "
-              "the weights; weights are divided by the unit, larger weights are reduced to it, and "
-              "penalties and min_child_weight are measured in it. 'declared': weights are used "
-              "unchanged.",
+    Parameter("dp_weight_unit", "Unit of row weights. 'released': from noisy counts of the "
+              "weights; larger weights are reduced to it, and penalties and "
+              "min_child_weight are measured in it. 'declared': 1.",
               OneOf(("released", "declared")), _default_weight_unit, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'released' for dp_max_weight above 1 in the default preset "
               "without dp_gradient_bound, dp_hessian_weight and dp_budget_shares; otherwise "

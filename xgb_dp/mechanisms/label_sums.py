@@ -73,9 +73,8 @@ def _finite(name: str, value: Any) -> float:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_exposure_bounds", "Range of the exposures exp(base_margin), for example of "
-              "insurance policies. Used for the released intercept of count:poisson, reg:gamma and "
-              "reg:tweedie, where exposures are clipped to this range.",
+    Parameter("dp_exposure_bounds", "Range to which exposures exp(base_margin) are clipped in "
+                                    "the intercept of count:poisson, reg:gamma and reg:tweedie.",
               _exposures, None, PUBLIC, "sensitivity", Table.LOSSES,
               unit="exposure", values="(low, high) within 1e-12 and 1e12",
               shown="none; required with dp_base_margin for these objectives", recorded=False),

@@ -34,39 +34,38 @@ def _noise_share(s: Config) -> float:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_leaf", "Computation of leaf values. 'newton': Newton step. 'gradient': mean "
-              "gradient, with the weight of each row in place of its Hessian.",
+    Parameter("dp_leaf", "Leaf values: the Newton step ('newton'), or the mean gradient, with "
+              "weights in place of Hessians ('gradient').",
               OneOf(("newton", "gradient")), "newton", PUBLIC, "leaves", Table.PUBLISHED),
-    Parameter("dp_leaf_noise", "Noise of the leaves: 'gaussian' or 'laplace' noise on their sums, "
-              "or Laplace noise on their values ('output'). With 'output', min_child_weight is a "
-              "lower bound on the denominator.",
+    Parameter("dp_leaf_noise", "'gaussian' or 'laplace' noise on leaf sums, or Laplace noise on "
+              "leaf values ('output').",
               OneOf(LEAF_NOISES), "gaussian", SPENDS, "leaves",
               Table.PUBLISHED, plan="leaf.noise"),
     Parameter("dp_geometric_clip", "Clips the leaf values of round t to (1 - eta)^t gradient "
               "bounds.", Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,
               values="bool; requires dp_leaf_noise='output'", plan="leaf.geometric_clip"),
-    Parameter("dp_eta_warmup", "Learning rate of the first round, as a fraction of eta. It "
-              "increases linearly to eta in the last round.", Number(1e-3, 1), 1.0, FREE, "leaves",
+    Parameter("dp_eta_warmup", "Learning rate of the first round, as a fraction of eta; it rises "
+              "linearly.", Number(1e-3, 1), 1.0, FREE, "leaves",
               Table.DEFAULT, unit="fraction of eta", shown="1; without num_boost_round and eta see "
               "[Rounds](#rounds)", plan="leaf.eta_warmup"),
-    Parameter("dp_shrinkage", "Shrinks leaf values whose signal is small compared with their noise "
-              "and the sampling error of the rows.", _shrinkage, _has_sums, FREE, "leaves",
+    Parameter("dp_shrinkage", "Shrinks leaf values with a small signal compared with their noise.",
+              _shrinkage, _has_sums, FREE, "leaves",
               Table.DEFAULT, values="bool", shown="True; False with dp_leaf_noise='output', which "
               "releases no sums", plan="leaf.shrinkage"),
     Parameter("dp_shrinkage_strata", "Estimates the shrinkage separately for main effects and "
-              "interactions of the selections in a tree, instead of once for all leaves. Applies "
-              "to complete trees up to depth 8.", Flag(), True, FREE, "leaves",
+              "interactions. Applies to complete trees up to depth 8.",
+              Flag(), True, FREE, "leaves",
               Table.DEFAULT, plan="leaf.strata"),
     Parameter("dp_shrinkage_noise", "Fraction of the noise variance that shrinkage counts. Noise "
               "that is drawn anew in every round averages out over small steps.",
               Number(1e-6, 1), _noise_share, FREE, "leaves", Table.DEFAULT, unit="variance",
               shown="1; with eta below 0.5 (2 eta)^2", plan="leaf.noise_share"),
-    Parameter("eta", "Learning rate. It also determines the clip of dp_geometric_clip.",
+    Parameter("eta", "Learning rate.",
               Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
               shown="0.5; without num_boost_round see [Rounds](#rounds)",
               aliases=("learning_rate",), plan="leaf.eta", xgboost=True),
-    Parameter("lambda", "L2 penalty on leaf weights. It also enters the scores 'newton' and 'gain' "
-              "and the sensitivity of dp_leaf_noise='output'.", Number(0, 1e12), 1.0, PUBLIC,
+    Parameter("lambda", "L2 penalty on leaf weights, and in the scores 'newton' and 'gain'.",
+              Number(0, 1e12), 1.0, PUBLIC,
               "XGBoost", Table.DEFAULT, unit="hessian", values=">= 0", aliases=("reg_lambda",),
               plan="leaf.lambda", xgboost=True),
     Parameter("alpha", "L1 penalty on leaf weights.", Number(0, 1e12), 0.0, FREE, "XGBoost",
@@ -75,8 +74,8 @@ _PARAMETERS = (
               "means no limit.", Number(0, 1e12), 2.0,
               FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: in units of "
               "dp_target_unit", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
-    Parameter("min_child_weight", "Lower bound on the noisy Hessian sum of a leaf. It also enters "
-              "the sensitivity of dp_leaf_noise='output'.", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
+    Parameter("min_child_weight", "Lower bound on the noisy Hessian sum of a leaf, or with "
+              "dp_leaf_noise='output' on the denominator.", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
               Table.PUBLISHED, unit="hessian", values=">= 0", plan="leaf.min_child_weight",
               xgboost=True),
 )

@@ -18,11 +18,11 @@ def _subsample(name: str, value: Any, s: Config) -> float:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("subsample", "Probability with which a round reads each row. The sample is secret, "
-              "so sampling amplifies privacy.", _subsample, 1.0, SPENDS, "sampling",
+    Parameter("subsample", "Probability with which a round reads each row.",
+              _subsample, 1.0, SPENDS, "sampling",
               Table.PUBLISHED, unit="probability", values="0 < value <= 1"),
-    Parameter("dp_ensemble", "Number of rounds in an ensemble. The rounds of an ensemble read "
-              "disjoint random parts of the rows and together cost as much as one round.",
+    Parameter("dp_ensemble", "Number of rounds in an ensemble, which read disjoint random parts "
+                             "of the rows and cost as much as one round.",
               Integer(1, 1 << 16), 1, SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
 )

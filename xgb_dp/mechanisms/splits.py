@@ -72,9 +72,9 @@ def _selections_only(name: str) -> Rule:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_score", "Utility of a split in the exponential mechanism. 'l1': sum of the "
-              "absolute gradient sums of both sides. 'newton': gain of leaf weights clipped to "
-              "dp_score_clip. 'gain': XGBoost's gain, if all rows have the same Hessian.",
+    Parameter("dp_score", "Utility of a split: sum of the absolute gradient sums of both sides "
+              "('l1'), gain of leaf weights clipped to dp_score_clip ('newton'), or "
+              "XGBoost's gain, if all rows have the same Hessian ('gain').",
               OneOf(SCORES), "l1", PUBLIC, "exponential-mechanism", Table.PUBLISHED, plan="score"),
     Parameter("dp_score_clip", "Maximum leaf weight in the score 'newton'.",
               Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.PUBLISHED,
@@ -85,28 +85,27 @@ _PARAMETERS = (
               PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="'alternate'; 'oblivious' for "
               "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
               "[Rounds](#rounds)", plan="shape"),
-    Parameter("dp_class_trees", "Splits of the trees of several classes or targets. 'joint': all "
-              "trees of a round share their splits, chosen by the norm over the classes. "
-              "'per_class': each tree has its own splits.",
+    Parameter("dp_class_trees", "Whether the trees of several classes or targets share their "
+                                "splits ('joint') or not ('per_class').",
               OneOf(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
               Table.DEFAULT, shown="'joint' for several classes or targets in the default preset "
               "with dp_split='exponential', dp_score='l1' and dp_gradient_clip='prediction'; "
               "otherwise 'per_class'", plan="class_trees"),
-    Parameter("dp_split_levels", "Number of tree levels that one selection fills. It selects a "
-              "feature and a partition of its values into 2^levels parts.", Integer(1, 4),
+    Parameter("dp_split_levels", "Number of tree levels that one selection fills, by a partition "
+              "of a feature into 2^levels parts.", Integer(1, 4),
               lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
               unit="levels", shown="2; 1 with dp_no_split or another dp_split; without "
               "num_boost_round see [Rounds](#rounds)", plan="split_levels"),
-    Parameter("dp_split_candidates", "Number of random partitions of each feature that a selection "
-              "of several levels compares.", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism",
+    Parameter("dp_split_candidates", "Number of random partitions per feature in a selection of "
+              "several levels.", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism",
               Table.DEFAULT, unit="candidates", plan="split_candidates"),
-    Parameter("dp_split_prior", "Weight of the released gains of earlier trees in the selection of "
-              "features; 0 ignores them.", Number(0, 0.999),
+    Parameter("dp_split_prior", "Weight of the released gains of earlier trees in the selection "
+              "of features.", Number(0, 0.999),
               lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
               "exponential-mechanism", Table.DEFAULT, shown="0.5; 0 with another dp_split",
               plan="split_prior"),
-    Parameter("dp_no_split", "Lets the exponential mechanism choose not to split a node. The "
-              "utility of this choice is gamma.", Flag(), False, PUBLIC, "exponential-mechanism",
+    Parameter("dp_no_split", "Lets the exponential mechanism choose not to split a node, with "
+              "utility gamma.", Flag(), False, PUBLIC, "exponential-mechanism",
               Table.DEFAULT, shown="False: trees are complete up to max_depth", plan="no_split"),
     Parameter("gamma", "Utility of not splitting a node; requires dp_no_split.", Number(0, 1e12),
               0.0, PUBLIC, "XGBoost", Table.DEFAULT, unit="score", values=">= 0",

@@ -46,7 +46,7 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-XGB",
-    "Parameters set by the preset [`dp_xgb`](presets.md#dp_xgb) and its variants.",
+    "Parameters set by the preset `dp_xgb` and its variants.",
     _PRESETS,
     ("dp_score", "dp_score_clip"),
 )

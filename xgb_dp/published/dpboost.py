@@ -55,8 +55,7 @@ _PRESETS = (
 
 SYSTEM = System(
     "DPBoost",
-    "Parameters set by the preset [`dpboost`](presets.md#dpboost) and its baseline "
-    "[`seq`](presets.md#seq).",
+    "Parameters set by the preset [`dpboost`](presets.md#dpboost) and its baseline `seq`.",
     _PRESETS,
     ("dp_ensemble", "dp_geometric_clip"),
 )

@@ -118,9 +118,8 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-TR, DP-EBM and DP-RF",
-    "Parameters set by the presets from Maddock et al. (2022), such as "
-    "[`dp_tr`](presets.md#dp_tr), [`dp_ebm`](presets.md#dp_ebm) and [`dp_rf`](presets.md#dp_rf): "
-    "alternative ways to choose splits and columns, and forests.",
+    "Parameters set by the presets from Maddock et al. (2022), such as `dp_tr`, "
+    "[`dp_ebm`](presets.md#dp_ebm) and [`dp_rf`](presets.md#dp_rf).",
     _PRESETS,
     ("dp_split", "dp_features_per_tree", "dp_feature_order", "num_parallel_tree"),
 )

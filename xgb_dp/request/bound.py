@@ -91,10 +91,10 @@ PARAMETERS = (
               "up to 1 if eta times rounds is below 25); 'filter' 1. Other regression "
               "objectives: derived from the loss"),
     Parameter("dp_gradient_clip", "How the contribution of a row is bounded. 'prediction' scales "
-              "gradient and Hessian by a factor that depends on the prediction but not on the "
-              "label, so that probabilities stay unbiased; 'row_weight' scales both by the norm of "
-              "the row; 'clip' clips the gradient only; 'filter' leaves rows beyond the bound out "
-              "of a round.",
+              "gradient and Hessian by a factor that does not depend on the label, so that "
+              "probabilities stay unbiased; 'row_weight' scales both by the norm of the row; "
+              "'clip' clips the gradient only; 'filter' leaves rows beyond the bound out of a "
+              "round.",
               OneOf(("prediction", "row_weight", "clip", "filter")), _gradient_clip, PUBLIC,
               "sensitivity", Table.DEFAULT, shown="'prediction'; 'clip' for reg:squarederror with "
               "one target and for classification with dp_leaf='gradient'; 'row_weight' for "
@@ -104,9 +104,8 @@ PARAMETERS = (
               shown="by dp_gradient_clip: 'prediction' 0.25; 'row_weight' 0.25 (two classes 1); "
               "'clip' and 'filter' (0.25 C / dp_max_weight)^2 (two classes with Newton leaves 1). "
               "Other regression objectives: derived from the loss"),
-    Parameter("dp_max_weight", "Maximum row weight; larger weights are reduced to it. With "
-              "dp_gradient_clip='prediction', weights up to this bound keep their ratios, "
-              "otherwise weights up to 1.",
+    Parameter("dp_max_weight", "Maximum row weight; larger weights are reduced to it. "
+              "Weights up to it (up to 1 without dp_gradient_clip='prediction') keep their ratios.",
               Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
               shown="none for two classes; otherwise 1, and larger weights are refused",
               recorded=False),

@@ -100,8 +100,7 @@ def _public_data(name: str, value: Any, s: Config) -> bool:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_epsilon", "Privacy budget of the training. A smaller value gives more privacy "
-              "and adds more noise.",
+    Parameter("dp_epsilon", "Privacy budget of the training. Smaller values add more noise.",
               Number(0, open_low=True, finite=False), _no_epsilon, SPENDS, "guarantee", unit="nats",
               values="> 0; inf trains without noise and marks the model as non-private",
               shown="none; required", recorded=False),
@@ -110,18 +109,17 @@ PARAMETERS = (
               _no_delta, SPENDS, "guarantee", unit="probability",
               values="0 < delta < 1; also 0 with dp_accountant='pure'",
               shown="none; required (0 with dp_accountant='pure')", recorded=False),
-    Parameter("dp_group_size", "Number of rows of one person that dp_epsilon protects together. A "
-              "single row then has a smaller epsilon. With dp_privacy_id, the number of people "
-              "that it protects together, for example the members of a household.",
+    Parameter("dp_group_size", "Number of rows of one person that dp_epsilon protects together. "
+                               "With dp_privacy_id, number of people, such as a household.",
               Integer(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or people"),
-    Parameter("dp_preset", "Published system to reproduce. A preset sets other parameters; values "
+    Parameter("dp_preset", "Published system to reproduce, by setting other parameters. Values "
               "that you pass take precedence.", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name in xgb_dp.presets.PRESETS"),
-    Parameter("dp_accountant", "Accountant that certifies dp_epsilon. The report can recompute "
-              "epsilon with any of them.", OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
+    Parameter("dp_accountant", "Accountant that certifies dp_epsilon.",
+              OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
               Table.DEFAULT, shown="'exact', the tightest"),
     Parameter("dp_budget_shares", "Division of the budget among the releases, as fractions of "
-              "mu^2, where mu is the parameter of Gaussian differential privacy.",
+                                  "mu^2 of Gaussian differential privacy.",
               lambda name, value, s: resolve_shares(value, s),
               lambda s: resolve_shares(None, s), SPENDS, "accounting", Table.DEFAULT,
               unit="fractions that sum to 1", values="mapping with some of the keys "
@@ -130,36 +128,34 @@ PARAMETERS = (
               "dp_mean_correction; correction 0.05; range 0.015 for each of dp_target_unit and "
               "dp_weight_unit; of the remainder, splits 0.3 and leaves 0.7"),
     Parameter("dp_privacy_id", "Id of the person that each row belongs to. The privacy unit is "
-              "then a person instead of a row.", _privacy_id, False, PUBLIC,
+              "then a person.", _privacy_id, False, PUBLIC,
               "persons", unit="id", values="one id per row: integers, strings, bytes or UUIDs, "
               "none missing and none stored; or the name of the id column, if xgb_dp builds the "
               "matrix", shown="none; the privacy unit is a row", recorded=False),
-    Parameter("dp_max_rows_per_person", "Maximum contribution of one person, in rows. If a "
-              "person has more rows, these are scaled down to this total. The noise grows with "
-              "this value.",
+    Parameter("dp_max_rows_per_person", "Maximum contribution of one person, in rows. The noise "
+                                        "grows with this value.",
               Number(1, 1024), 1.0, PUBLIC, "persons", unit="rows", recorded=False),
-    Parameter("dp_base_margin", "Declares that every row has a base_margin, which replaces the "
-              "intercept.", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
+    Parameter("dp_base_margin", "Every row has a base_margin, which replaces the intercept.",
+              Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
               shown="False: rows with a base_margin are refused", plan="base_margin"),
-    Parameter("dp_public_num_rows", "Number of rows, if it is public (with dp_privacy_id, the "
-              "number of people). Used for the intercept and for choosing the default plan.",
+    Parameter("dp_public_num_rows", "Number of rows (with dp_privacy_id, of people), if it is "
+                                    "public.",
               Integer(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
               shown="none; the number of rows is private", plan="public_num_rows", recorded=False),
-    Parameter("dp_discovered", "Cost of an earlier column discovery: `params()` of the result of "
-              "xgb_dp.discover. The ledger of the model includes it in addition to dp_epsilon.",
+    Parameter("dp_discovered", "Cost of an earlier column discovery (`params()` of its result). "
+                               "The ledger includes it in addition to dp_epsilon.",
               _discovered, None, PUBLIC, "proofs/discovery",
               values="mapping with the keys events and delta", shown="none", recorded=False),
     Parameter("dp_public_evals", "Declares that every data set in evals is public, which allows "
-              "exact metrics and early stopping on them.", Flag(), False, PUBLIC, "guarantee",
+              "exact metrics and early stopping.", Flag(), False, PUBLIC, "guarantee",
               recorded=False),
-    Parameter("dp_public_data", "Public rows with the same columns as the training data. Their "
-              "quantiles become the split candidates of all columns that are not declared "
-              "otherwise, at no privacy cost.",
+    Parameter("dp_public_data", "Public rows with the same columns. Their quantiles are the "
+                                "split candidates of all undeclared columns.",
               _public_data, False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
               values="an xgboost.DMatrix with labels, or a pair (X, y)",
               shown="none; split candidates are released privately", recorded=False),
-    Parameter("dp_public_model", "Declares that xgb_model was trained without private rows. "
-              "Private trees are added to it.", Flag(), False, PUBLIC, "howto/public",
+    Parameter("dp_public_model", "Declares that xgb_model was trained without private rows.",
+              Flag(), False, PUBLIC, "howto/public",
               Table.PUBLIC_ROWS, shown="False: a model without a ledger is refused",
               recorded=False),
 )

@@ -131,9 +131,10 @@ def _huber_slope(s: Config) -> float | None:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_target_bounds", "Range of the regression target, or one range per target. Labels "
-              "outside the range are clipped to its nearest end. Labels more than a million widths "
-              "away lose precision and may be replaced by any value of the range.",
+    Parameter("dp_target_bounds", "Range of the regression target, or one range per target. "
+                                  "Labels outside are clipped to the nearest end. Labels more "
+                                  "than a million widths away may be replaced by any value of "
+                                  "the range.",
               _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
               values="(low, high) with low < high, within -1e30 and 1e30. reg:squarederror with "
               "several label columns: one pair for all of them, or a list of pairs",
@@ -141,8 +142,8 @@ PARAMETERS = (
     Parameter("dp_classes", "Number of classes, or the list of class labels.", _classes, None,
               PUBLIC, "parameters", unit="classes", values="int K >= 2, or the list 0..K-1",
               shown="2 for binary objectives; required by XGBClassifier", recorded=False),
-    Parameter("dp_objective", "Custom loss: a function of one row. It is called once, with symbols "
-              "instead of numbers, and compiled.", own_objective, None, PUBLIC, "howto/objectives",
+    Parameter("dp_objective", "Custom loss: a function of one row, called once with symbols and "
+              "compiled.", own_objective, None, PUBLIC, "howto/objectives",
               Table.LOSSES, values="callable (prediction, label, weight) -> (gradient, Hessian) "
               "in NumPy arithmetic", shown="none", recorded=False),
     Parameter("objective", "Learning objective.", _objective, _default_objective, PUBLIC, "XGBoost",
@@ -157,8 +158,7 @@ PARAMETERS = (
               _objective_default("quantile_alpha", (0.5,)), PUBLIC, "XGBoost", Table.LOSSES,
               unit="probability", values="number in (0, 1), or an increasing list of at most 64; "
               "reg:quantileerror only", shown="0.5", xgboost=True, recorded=False),
-    Parameter("tweedie_variance_power", "Exponent p of the Tweedie distribution, whose variance is "
-              "proportional to mean^p.",
+    Parameter("tweedie_variance_power", "Exponent p of the variance mean^p.",
               Number(1, 2, open_low=True, open_high=True),
               _objective_default("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,

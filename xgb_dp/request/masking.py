@@ -23,23 +23,23 @@ from ..parameters.parse import FileName, Flag, Integer
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_secure_aggregation", "Masks the sums of the workers, so that no worker sees the "
-              "sums of another worker or the exact total. Each worker adds a share of the noise.",
+    Parameter("dp_secure_aggregation", "Masks the sums of the workers, so that no worker sees "
+                                       "another worker's sums or the exact total.",
               Flag(), False, PUBLIC, "masked-sums", Table.MASKED_SUMS,
               values="bool; requires at least two workers",
               shown="False: workers trust each other", recorded=False),
-    Parameter("dp_secure_colluders", "Number of workers that may collude. The noise of the other "
-              "workers alone then guarantees dp_epsilon.",
+    Parameter("dp_secure_colluders", "Number of workers that may collude. The noise of the "
+                                     "others guarantees dp_epsilon.",
               lambda name, value, s: Integer(0, max(s.workers - 1, 0))(name, value), 1, SPENDS,
               "masked-sums", Table.MASKED_SUMS, unit="workers",
               values="0 (no worker is curious) to workers - 1",
               shown="1: each worker on its own", recorded=False),
-    Parameter("dp_secure_key", "File with the private key that authenticates this worker to the "
-              "others. Create it with ssh-keygen -t ed25519.", FileName(), None,
+    Parameter("dp_secure_key", "File with this worker's private key (ssh-keygen -t ed25519).",
+              FileName(), None,
               PUBLIC, "masked-sums", Table.MASKED_SUMS, unit="file",
               shown="none; required with dp_secure_aggregation", recorded=False),
-    Parameter("dp_secure_parties", "File with the public keys of all permitted workers, one per "
-              "line, in the format of ssh-keygen.", FileName(), None, PUBLIC, "masked-sums",
+    Parameter("dp_secure_parties", "File with the public keys of all workers, one per line.",
+              FileName(), None, PUBLIC, "masked-sums",
               Table.MASKED_SUMS, unit="file", shown="none; required with dp_secure_aggregation",
               recorded=False),
 )

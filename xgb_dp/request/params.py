@@ -110,7 +110,7 @@ def _rounds(name: str, value: Any, s: Any = None) -> int:
 ARGUMENTS: dict[str, Parameter] = {
     "num_boost_round": Parameter(
         "num_boost_round",
-        "Number of boosting rounds. The noise is calibrated for this number.",
+        "Number of boosting rounds.",
         _rounds,
         DEFAULT_ROUNDS,
         SPENDS,

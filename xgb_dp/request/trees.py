@@ -38,12 +38,11 @@ def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_feature_bounds", "Public ranges of features. By default, (low, high) limits the "
-              "search for private split candidates to this range, which helps for a narrow range "
-              "far from 0. With 'even' or 'log' the range becomes a public grid of max_bin bins of "
-              "equal or geometrically growing width, and the feature needs no private candidates; "
-              "in published systems and without Gaussian noise, (low, high) means 'even'. With "
-              "noisy histograms the grid defines their cells.", by_column, {}, PUBLIC,
+    Parameter("dp_feature_bounds", "Public ranges of features. (low, high) limits the search for "
+              "private split candidates. 'even' or 'log' makes a public grid of max_bin bins of "
+              "equal or geometrically growing width instead; in published systems and without "
+              "Gaussian noise, (low, high) means 'even'. With noisy histograms the grid defines "
+              "their cells.", by_column, {}, PUBLIC,
               "candidates", unit="feature",
               values="{name or index: (low, high), (low, high, 'even') or (low, high, 'log')}",
               shown="none; candidates are searched among all numbers", recorded=False),
@@ -51,15 +50,15 @@ PARAMETERS = (
               "candidates.", by_column, {}, PUBLIC,
               "candidates", unit="feature", values="{name or index: list of finite numbers}",
               shown="none", recorded=False),
-    Parameter("dp_categories", "Categories of each categorical feature. Declare every category "
-              "that may occur: the categories that do occur are private.", by_column, {}, PUBLIC,
+    Parameter("dp_categories", "All categories that may occur, by categorical feature.",
+              by_column, {}, PUBLIC,
               "parameters", unit="categories", values="{name or index: number K of categories, or "
               "list of names in the order of the data frame's categories}",
               shown="none; required for each categorical feature", recorded=False),
     Parameter("dp_split", "How splits are chosen. 'exponential': by the exponential mechanism. "
-              "'random': a random feature and cut, which reads no data and costs nothing. "
-              "'partial' and 'histogram': the best split on noisy sums, among one random cut per "
-              "feature or among all cuts; the same sums determine the leaves.",
+              "'random': a random feature and cut, at no cost. 'partial' and "
+              "'histogram': the best split on noisy sums, among one random cut per "
+              "feature or all cuts; the same sums determine the leaves.",
               OneOf(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
@@ -72,9 +71,8 @@ PARAMETERS = (
               "('random'), or taken in turn ('cyclic').",
               OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
-    Parameter("tree_method", "Algorithm that builds the trees; both values train privately. "
-              "'dp_hist' releases split candidates before the first tree, 'dp_approx' in every "
-              "round.", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
+    Parameter("tree_method", "'dp_hist' releases split candidates before the first tree, "
+              "'dp_approx' in every round.", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none; required", recorded=False),
     Parameter("max_depth", "Depth of the trees.", Integer(1, 10), tree_default("max_depth"), PUBLIC,
               "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
@@ -84,8 +82,8 @@ PARAMETERS = (
               tree_default("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
               "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
               "[Rounds](#rounds)", plan="candidates.max_bin", xgboost=True),
-    Parameter("num_parallel_tree", "Number of trees per class in each round. They are grown on the "
-              "same gradients and averaged.", Integer(1, 1 << 20), 1,
+    Parameter("num_parallel_tree", "Number of trees per class in each round, which are averaged.",
+              Integer(1, 1 << 20), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="trees",
               plan="parallel_trees",
               xgboost=True),
