@@ -73,9 +73,8 @@ n ε / (1 + ε/2) / (K − 1) for n rows and K classes (K = 2 for binary labels 
 def _sizes() -> str:
     """The plans by number of rows; several kinds of labels may share one."""
     lines = [
-        "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta "
-        "| start |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| labels | strength | rounds | shape, depth, bins, levels of a selection | eta | start |",
+        "|---|---|---|---|---|---|",
     ]
     alike: dict[tuple[Any, ...], list[str]] = {}
     for kind, sizes in SIZES.items():
@@ -83,7 +82,8 @@ def _sizes() -> str:
         for size in sizes:
             where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
             steps = f"{size.eta:g}", f"{size.start:g}"
-            row = (where, size.rounds, *size.trees, *steps)
+            depth, shape, bins, levels = size.trees
+            row = (where, size.rounds, f"{shape}, {depth}, {bins}, {levels}", *steps)
             alike.setdefault(row, []).append(kind)
             low = size.below
     for row, kinds in alike.items():
@@ -262,7 +262,7 @@ MANY = 4
 def _option(param: Any) -> str:
     names = ", ".join(f"`{name}`" for name in param.opts)
     if not param.is_flag:
-        names += f" {_metavar(param)}".replace("|", "\\|")
+        names += f" {_metavar(param)}"
     text = (param.help or "").rstrip(".")
     notes = ["repeatable"] if param.multiple else []
     if param.required:
@@ -270,7 +270,7 @@ def _option(param: Any) -> str:
     elif param.default and isinstance(param.default, (str, float)):
         notes.append(f"default `{param.default}`")
     meaning = _linked(_cell("; ".join([text, *notes]).lstrip("; ")))
-    return f"| {names} | {meaning} |"
+    return f"* {names}: {meaning}"
 
 
 def _linked(text: str) -> str:
@@ -311,8 +311,6 @@ def commands_page() -> str:
         "",
         "## Shared options",
         "",
-        "| option | meaning |",
-        "|---|---|",
         *shared,
     ]
     for name, taken in options.items():
@@ -320,12 +318,11 @@ def commands_page() -> str:
         usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given[name])])
         lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if taken else "")]
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-            example = paragraph.startswith("\b")
-            body = paragraph.removeprefix("\b").strip("\n").splitlines()
-            lines += ["", *(f"    {line}" if example else line for line in body)]
+            if not paragraph.startswith("\b"):  # examples are in the how-tos
+                lines += ["", *paragraph.splitlines()]
         alone = [row for row in map(_option, taken) if row not in shared]
         if alone:
-            lines += ["", "| option | meaning |", "|---|---|", *alone]
+            lines += ["", *alone]
         if others := [shared.index(row) for row in map(_option, taken) if row in shared]:
             names = ", ".join(_runs(others, [row.split("`")[1] for row in shared]))
             lines += ["", f"{'Also' if alone else 'Takes'}: {names}."]

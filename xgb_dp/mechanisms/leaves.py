@@ -46,7 +46,7 @@ _PARAMETERS = (
               values="bool; requires dp_leaf_noise='output'", plan="leaf.geometric_clip"),
     Parameter("dp_eta_warmup", "Learning rate of the first round, as a fraction of eta; it rises "
               "linearly.", Number(1e-3, 1), 1.0, FREE, "leaves",
-              Table.DEFAULT, unit="fraction of eta", shown="1; without num_boost_round and eta see "
+              Table.DEFAULT, unit="fraction of eta", shown="1; see "
               "[Rounds](#rounds)", plan="leaf.eta_warmup"),
     Parameter("dp_shrinkage", "Shrinks leaf values with a small signal compared with their noise.",
               _shrinkage, _has_sums, FREE, "leaves",
@@ -62,7 +62,7 @@ _PARAMETERS = (
               shown="1; with eta below 0.5 (2 eta)^2", plan="leaf.noise_share"),
     Parameter("eta", "Learning rate.",
               Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
-              shown="0.5; without num_boost_round see [Rounds](#rounds)",
+              shown="0.5; see [Rounds](#rounds)",
               aliases=("learning_rate",), plan="leaf.eta", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights, and in the scores 'newton' and 'gain'.",
               Number(0, 1e12), 1.0, PUBLIC,

@@ -83,7 +83,7 @@ _PARAMETERS = (
               "level ('oblivious'), or by turns ('alternate').",
               OneOf(("alternate", "per_node", "oblivious")), tree_default("dp_tree_shape"),
               PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="'alternate'; 'oblivious' for "
-              "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
+              "classification with dp_epsilon / dp_group_size >= 1; see "
               "[Rounds](#rounds)", plan="shape"),
     Parameter("dp_class_trees", "Whether the trees of several classes or targets share their "
                                 "splits ('joint') or not ('per_class').",
@@ -94,8 +94,8 @@ _PARAMETERS = (
     Parameter("dp_split_levels", "Number of tree levels that one selection fills, by a partition "
               "of a feature into 2^levels parts.", Integer(1, 4),
               lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
-              unit="levels", shown="2; 1 with dp_no_split or another dp_split; without "
-              "num_boost_round see [Rounds](#rounds)", plan="split_levels"),
+              unit="levels", shown="2; 1 with dp_no_split or another dp_split; "
+              "see [Rounds](#rounds)", plan="split_levels"),
     Parameter("dp_split_candidates", "Number of random partitions per feature in a selection of "
               "several levels.", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism",
               Table.DEFAULT, unit="candidates", plan="split_candidates"),

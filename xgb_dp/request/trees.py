@@ -76,11 +76,11 @@ PARAMETERS = (
               values="'dp_hist' or 'dp_approx'", shown="none; required", recorded=False),
     Parameter("max_depth", "Depth of the trees.", Integer(1, 10), tree_default("max_depth"), PUBLIC,
               "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
-              "dp_group_size >= 1; without num_boost_round see [Rounds](#rounds)", plan="depth",
+              "dp_group_size >= 1; see [Rounds](#rounds)", plan="depth",
               xgboost=True),
     Parameter("max_bin", "Maximum number of bins per feature.", Integer(2, 4096),
               tree_default("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
-              "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
+              "classification with dp_epsilon / dp_group_size >= 1; see "
               "[Rounds](#rounds)", plan="candidates.max_bin", xgboost=True),
     Parameter("num_parallel_tree", "Number of trees per class in each round, which are averaged.",
               Integer(1, 1 << 20), 1,
