@@ -34,7 +34,7 @@ void Return(std::string text, char const** out) {
 }
 
 std::shared_ptr<DMatrix> const& GetMatrix(DMatrixHandle handle) {
-  CHECK(handle) << "The handle of the DMatrix is null.";
+  CHECK(handle) << "The DMatrix handle is null.";
   return *static_cast<std::shared_ptr<DMatrix>*>(handle);
 }
 }  // namespace

@@ -23,7 +23,7 @@ template <typename Info>
 auto IsColumnSplit(Info const* info) -> decltype(info->IsColumnSplit()) {
   return info->IsColumnSplit();
 }
-// From 3.4 on XGBoost has no such matrices.
+// XGBoost 3.4 and later have no such matrices.
 [[maybe_unused]] bool IsColumnSplit(void const*) { return false; }
 
 bool IsClaimed(std::string const& text, KnownNoise const& known, std::string const& plan_text) {
@@ -53,69 +53,69 @@ RowLimits& Limits() {
 
 void CheckTrainParam(tree::TrainParam const& param) {
   CHECK_EQ(param.subsample, 1.0f)
-      << "`subsample` of XGBoost is not secret, so it must be 1 here: give it to `xgboost.train`, "
-         "which puts it into the plan.";
-  CHECK_EQ(param.colsample_bytree, 1.0f)
-      << "`colsample_bytree` must be 1 here: give it to `xgboost.train`, which puts it into the "
-         "plan.";
+      << "The updater's `subsample` must be 1, because XGBoost's row sample is not secret. Pass it "
+         "to `xgboost.train`, which includes secret sampling in the plan.";
+  CHECK_EQ(param.colsample_bytree, 1.0f) << "The updater's `colsample_bytree` must be 1. Pass it "
+                                            "to `xgboost.train`, which includes it in the plan.";
   for (auto [name, share] : {std::pair{"colsample_bylevel", param.colsample_bylevel},
                              {"colsample_bynode", param.colsample_bynode}}) {
-    CHECK_EQ(share, 1.0f) << "`" << name << "` is not available with `dp_hist`: leave it out, or "
-                          << "use `colsample_bytree`.";
+    CHECK_EQ(share, 1.0f)
+        << "`" << name
+        << "` is not available with `dp_hist`. Remove it, or use `colsample_bytree`.";
   }
   CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
-      << "`grow_policy=lossguide` orders nodes by exact gains, which is not private: leave it out.";
+      << "`grow_policy=lossguide` orders nodes by exact gains, which is not private. Remove it.";
   CHECK_EQ(param.max_leaves, 0)
-      << "`max_leaves` is not available with `dp_hist`: leave it out, or use `max_depth`.";
+      << "`max_leaves` is not available with `dp_hist`. Remove it, or use `max_depth`.";
   CHECK(param.reg_alpha == 0.0f && param.monotone_constraints.empty() &&
         param.interaction_constraints.empty())
-      << "`alpha` and constraints must not be set here: give them to `xgboost.train`, which puts "
-         "them into the plan.";
+      << "The updater must not have `alpha` or constraints. Pass them to `xgboost.train`, which "
+         "includes them in the plan.";
 }
 
 void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   auto const& info = p_fmat->Info();
   CHECK((persons != nullptr) == plan.IsPersonLevel())
-      << "The plan and the DMatrix disagree on the unit of privacy: give the ids of persons as "
-      << "`dp_privacy_id`.";
+      << "The plan and the DMatrix have different privacy units. Pass `dp_privacy_id` to "
+         "`xgboost.train`, which sets both.";
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == info.num_row_)
-      << "The rows of the DMatrix have changed since the ids of their persons were given: give the "
+      << "The number of rows of the DMatrix has changed since its privacy ids were set. Set the "
          "ids after the last change.";
-  CHECK(!IsColumnSplit(&info)) << "`dp_hist` trains on data that are split by rows, and these are "
-                                  "split by columns: give each worker whole rows.";
+  CHECK(!IsColumnSplit(&info)) << "The data are split by columns, but `dp_hist` needs data split "
+                                  "by rows. Give each worker complete rows.";
   // A matrix without rows has no base margin and no labels.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
-      << "The plan and the DMatrix disagree on whether there is a `base_margin`: declare it by "
-         "`dp_base_margin`, or leave it out.";
+      << "Only one of the plan and the DMatrix has a `base_margin`. Set `dp_base_margin` if rows "
+         "have margins; otherwise remove them.";
   CHECK(info.num_row_ == 0 || (plan.loss && plan.loss->IsInterval()) ||
         info.labels.Shape(1) == plan.NumLabels())
-      << "The plan was calibrated for another number of targets: train on the matrix that "
-         "`xgboost.train` was given.";
+      << "The plan was calibrated for another number of targets. Train on the DMatrix that was "
+         "passed to `xgboost.train`.";
   CHECK(info.group_ptr_.empty())
-      << "Query groups are not available with `dp_hist`, because they couple rows: remove them.";
-  CHECK(p_fmat->PageExists<SparsePage>())
-      << "`dp_hist` needs a plain DMatrix, and the bins of a QuantileDMatrix are exact quantiles: "
-         "build an xgboost.DMatrix.";
+      << "Query groups are not available with `dp_hist`, because they couple rows. Remove them.";
+  CHECK(p_fmat->PageExists<SparsePage>()) << "`dp_hist` refuses a QuantileDMatrix, because its "
+                                             "bins are exact quantiles. Pass an xgboost.DMatrix.";
   if (collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0) {
     return;  // the matrix of a worker without data
   }
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
-      << "The plan was calibrated for another number of features: train on the matrix that "
-         "`xgboost.train` was given.";
+      << "The plan was calibrated for another number of features. Train on the DMatrix that was "
+         "passed to `xgboost.train`.";
   auto types = info.feature_types.ConstHostSpan();
   for (std::size_t f = 0; f < plan.features.size(); ++f) {
     auto is_cat = !types.empty() && types[f] == FeatureType::kCategorical;
     CHECK_EQ(is_cat, plan.features[f].kind == FeaturePlan::Kind::kCategorical)
-        << "Feature " << f << ": the plan and the DMatrix disagree on whether it is categorical. "
-        << "Declare the domain of every categorical feature in `dp_categories`.";
+        << "Feature " << f
+        << " is categorical in only one of the plan and the DMatrix. Declare every categorical "
+           "feature in `dp_categories`.";
   }
   auto weights = info.weights_.ConstHostSpan();
   CHECK(
       (plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput) ||
       std::all_of(weights.data(), weights.data() + weights.size(), [](float w) { return w == 1; }))
-      << "The published gain and output perturbation have proved bounds for unit weights only: "
-         "leave the weights out, or choose another `dp_score` or `dp_leaf_noise`.";
+      << "The score 'gain' and output perturbation are proved for unit weights only. Remove the "
+         "weights, or set another `dp_score` or `dp_leaf_noise`.";
 }
 
 void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
@@ -123,8 +123,8 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
     CheckFeatures(ctx, plan, page);
     CHECK(page.Size() <= Limits().batch)  // CHECK_LE would print the number of rows
-        << "There are too many rows in one batch, which takes fewer than 2^32: give the rows in "
-           "several batches, by a `DataIter`.";
+        << "A batch has too many rows. A batch must have fewer than 2^32 rows: pass smaller "
+           "batches with a `DataIter`.";
     n_bytes += BinnedSize(plan, page);
   });
   CheckDiskSpace(p_fmat, n_bytes);
@@ -147,21 +147,23 @@ void CheckFirstArgs(Args const& args, Plan const& plan) {
   // The row bound is proved for this objective; others may couple rows.
   auto objective = Find(args, "objective");
   CHECK(objective && *objective == plan.objective)
-      << "The plan was calibrated for another objective: set `" << plan.objective << "`.";
+      << "The plan was calibrated for another objective. Set `objective` to `" << plan.objective
+      << "`.";
   auto classes = Find(args, "num_class");
   CHECK(!plan.IsMulticlass() || (classes && *classes == std::to_string(plan.num_class)))
-      << "The plan was calibrated for another number of classes: set `num_class` of the plan.";
+      << "The plan was calibrated for another number of classes. Set `num_class` to the value in "
+         "the plan.";
   auto scale = Find(args, "scale_pos_weight");
   CHECK(!scale || plan.IsBinary() || std::strtod(scale->c_str(), nullptr) == 1.0)
-      << "`scale_pos_weight` is for binary classification only: leave it out.";
+      << "`scale_pos_weight` is for binary classification only. Remove it.";
   auto const& bound = plan.row_bound;
   CHECK(bound.mode != RowBound::Mode::kPrediction ||
         (scale ? std::strtod(scale->c_str(), nullptr) : 1.0) == bound.positive_weight)
-      << "The plan was calibrated for another `scale_pos_weight`: give it to `xgboost.train`.";
+      << "The plan was calibrated for another `scale_pos_weight`. Pass it to `xgboost.train`.";
 }
 
 void CheckLaterArgs(Args const& args, Plan const& plan) {
-  // The plan was calibrated and recorded with the settings of its start.
+  // The plan was calibrated and recorded with the settings at the start of the training.
   static std::set<std::string> const kHarmless{"nthread",
                                                "n_jobs",
                                                "verbosity",
@@ -180,7 +182,7 @@ void CheckLaterArgs(Args const& args, Plan const& plan) {
     }
     CHECK(kHarmless.count(kv.first) == 1)
         << "`" << kv.first
-        << "` cannot change in the middle of a private training: set it before the training.";
+        << "` cannot change during a private training. Set it before the training.";
   }
 }
 
@@ -188,12 +190,12 @@ std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
                       std::string const& plan_text, DMatrix const* train) {
   auto it = attributes.find(kLedgerAttribute);
   CHECK(it != attributes.cend() && IsClaimed(it->second, known, plan_text))
-      << "The booster's privacy ledger does not account for this training: call `xgboost.train` "
+      << "The booster's privacy ledger does not account for this training. Call `xgboost.train` "
          "with `dp_epsilon` and `dp_delta`.";
   CHECK(UseClaim(it->second, train, Persons::Of(*train)))
-      << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
-         "on, and neither can a training with other ids of persons: call `xgboost.train` to start "
-         "a new training.";
+      << "The privacy budget of this training is spent. A training cannot be continued from a "
+         "checkpoint or a copy, or with other privacy ids. Call `xgboost.train` to start a new "
+         "training.";
   return it->second;
 }
 }  // namespace xgboost::dp

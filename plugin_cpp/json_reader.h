@@ -24,17 +24,16 @@
 
 namespace xgboost::dp {
 inline void Require(bool holds, std::string const& what) {
-  CHECK(holds)
-      << "The plan (`dp_plan`) is not valid: " << what
-      << " The plan of a private training is made by xgb_dp when `xgboost.train` is called "
-         "with `dp_epsilon` and `dp_delta`; it is not written by hand.";
+  CHECK(holds) << "The plan (`dp_plan`) is not valid: " << what
+               << " xgb_dp computes the plan when you call `xgboost.train` with `dp_epsilon` and "
+                  "`dp_delta`; do not write it by hand.";
 }
 
 /** @brief Names of the privacy units, indexed by whether the unit is a person. */
 inline constexpr char const* kUnits[] = {"row", "person"};
 
 class JsonReader {
- private:  // first: types that are deduced must be defined before their use
+ private:  // first, because deduced return types must be known before they are used
   void Check(bool holds, std::string const& key, std::string const& what) const {
     Require(holds, "`" + path_ + key + "` " + what);
   }
@@ -96,7 +95,7 @@ class JsonReader {
     }
     return out;
   }
-  /** @brief A real number, sent as a string: JSON numbers have 32 bits in XGBoost. */
+  /** @brief A real number, sent as a string: XGBoost parses JSON numbers as 32-bit floats. */
   [[nodiscard]] double Real(std::string const& key,
                             double lower = std::numeric_limits<double>::lowest(),
                             double upper = std::numeric_limits<double>::max()) const {
@@ -158,7 +157,7 @@ struct KnownNoise {
   Masking out;
   out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
   out.colluders = static_cast<std::int32_t>(in.Int("colluders", 0, std::max(out.workers - 1, 0)));
-  Require(out.workers != 1, "there is nothing to mask with one worker.");
+  Require(out.workers != 1, "masked sums require at least two workers.");
   return out;
 }
 

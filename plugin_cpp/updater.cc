@@ -49,7 +49,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (plan && this->Start(*plan, state ? *state : "{}")) {
       CheckFirstArgs(args, training_->plan);
     } else if (training_) {
-      CHECK(!state || *state == state_text_) << "`dp_state` cannot change in a private training.";
+      CHECK(!state || *state == state_text_)
+          << "`dp_state` cannot change during a private training.";
       CheckLaterArgs(args, training_->plan);
     }
   }
@@ -115,7 +116,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training.last_tree = trees.back();
     training.busy = false;
     if (training.updates == training.MaxUpdates()) {
-      // Nothing reads rows any more: free their memory.
+      // No later step reads rows: free their memory.
       training.grower.reset();
       training.gradients.clear();
       training.person_rows.clear();
@@ -125,25 +126,24 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   void BeforeIteration(Attributes const& attributes,
                        std::shared_ptr<DMatrix> const& train) override {
     CHECK(training_) << (sealed_ledger_.empty()
-                             ? "`dp_hist` has no calibrated plan: call `xgboost.train` with "
+                             ? "`dp_hist` has no calibrated plan. Call `xgboost.train` with "
                                "`dp_epsilon` and `dp_delta`."
-                             : "This training is finished and its privacy budget is spent. More "
-                               "trees need a new calibration: call `xgboost.train` with "
-                               "`xgb_model`.");
-    // All trees of a round belong to one iteration: their joint sensitivity is that of one
-    // gradient.
+                             : "This training is finished and its privacy budget is spent. To add "
+                               "trees, call `xgboost.train` with `xgb_model`.");
+    // All trees of a round belong to one iteration: their joint sensitivity is the sensitivity of
+    // one gradient.
     CHECK(!training_->busy && training_->updates % training_->plan.num_class == 0)
-        << "This private training failed and cannot go on: start a new one.";
+        << "This private training has failed and cannot continue. Start a new one.";
     CHECK(!training_->data || training_->data == train)
-        << "A private training reads one DMatrix, and this is another one: give the same DMatrix "
-           "in every round.";
+        << "This DMatrix is not the one that the private training started with. Pass the same "
+           "DMatrix in every round.";
     auto it = attributes.find(kLedgerAttribute);
     if (training_->claim.empty()) {
       training_->claim = TakeClaim(attributes, training_->plan.known, plan_text_, train.get());
     }
     CHECK(it != attributes.cend() && it->second == training_->claim)
-        << "The booster's privacy ledger was changed in the middle of its training. Start a new "
-           "training, and leave the attribute `dp_ledger` alone.";
+        << "The booster's privacy ledger was changed during its training. Start a new training, "
+           "and do not change the attribute `dp_ledger`.";
     training_->data = train;
   }
 
@@ -217,8 +217,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (training_ && plan_text == plan_text_ && state_text == state_text_) {
       return false;
     }
-    CHECK(!training_) << "`dp_plan` and `dp_state` cannot change in the middle of a private "
-                         "training: call `xgboost.train` again.";
+    CHECK(!training_) << "`dp_plan` and `dp_state` cannot change during a private training. Call "
+                         "`xgboost.train` again.";
     training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text, state_text));
     plan_text_ = plan_text;
     state_text_ = state_text;
@@ -232,20 +232,20 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto& training = *training_;
     auto const& plan = training.plan;
     CHECK_EQ(trees.size(), static_cast<std::size_t>(plan.parallel_trees))
-        << "The plan was calibrated for another `num_parallel_tree`: give it to `xgboost.train`.";
+        << "The plan was calibrated for another `num_parallel_tree`. Pass it to `xgboost.train`.";
     CHECK(!trees.front()->IsMultiTarget() && !gpair.HasValueGrad())
-        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`: leave it out.";
+        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`. Remove it.";
     CHECK_LT(training.updates, training.MaxUpdates())
-        << "The calibrated number of trees is reached and the privacy budget is spent: call "
-           "`xgboost.train` with `xgb_model` for more.";
+        << "All calibrated trees have been grown and the privacy budget is spent. To add trees, "
+           "call `xgboost.train` with `xgb_model`.";
     // Not CHECK_EQ, which would print the number of rows.
     CHECK(gpair.Grad()->Shape(0) == p_fmat->Info().num_row_);
     CheckTrainParam(param);
-    auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
+    auto persons = Persons::Of(*p_fmat);  // null if the privacy unit is a row
     CheckMatrix(p_fmat, plan, persons.get());
     CHECK(!training.grower || persons == training.persons)
-        << "Who the rows belong to has changed in the middle of a private training: give the ids "
-           "once, before it.";
+        << "The privacy ids have changed during a private training. Set the ids once, before the "
+           "training.";
     training.persons = persons;
   }
 

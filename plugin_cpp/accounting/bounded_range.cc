@@ -13,8 +13,8 @@
 #include "xgboost/logging.h"    // for CHECK
 
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with
-// this attribute inlines nothing.
+// GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with this
+// attribute cannot inline other functions.
 #define XGB_DP_NO_TRAPS __attribute__((optimize("no-trapping-math")))
 #else
 #define XGB_DP_NO_TRAPS
@@ -30,7 +30,7 @@ struct TwoPointDistributions {
   double const* q;      // P-probability of the loss t_j
   double const* p;      // 1 - q
   double const* dq;     // q_j - q_{j+1}
-  double const* kappa;  // bound of the distance of q from its chord
+  double const* kappa;  // upper bound on the distance between q and its chord
 };
 
 /**
@@ -52,7 +52,7 @@ XGB_DP_SIMD XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
     double const right = q1 * v1[i] + p1 * w1[i];
     double const gap_left = v0[i] - w0[i];
     double const gap_right = v1[i] - w1[i];
-    // In between, the value is at most a chord plus a parabola of this bend.
+    // Between grid points, the value is at most a chord plus a parabola with this curvature.
     double const bend =
         dq * (gap_right - gap_left) + kappa * (gap_left < gap_right ? gap_right : gap_left);
     double const rise = left < right ? right - left : left - right;

@@ -174,8 +174,8 @@ common::HistogramCuts MakeCuts(Plan const& plan,
     n_offsets += chosen.size();
   }
   CHECK_LT(n_offsets, std::size_t{1} << 32)
-      << "There are too many bins, which are numbered by 32 bits: all columns together have fewer "
-         "than 2^32 of them. Take a smaller `max_bin`, or declare fewer categories.";
+      << "There are too many bins: all columns together must have fewer than 2^32. Set a smaller "
+         "`max_bin`, or declare fewer categories.";
   auto cuts = MakeEmptyCuts(plan.features.size());
   auto& values = cuts.cut_values_.HostVector();
   auto& ptrs = cuts.cut_ptrs_.HostVector();

@@ -56,7 +56,7 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> co
                                                         Partitions const& partitions,
                                                         std::int32_t n_levels, RegTree* tree,
                                                         Grown* grown) const {
-  // Heaps of nodes, which are expanded level by level.
+  // Node heaps, expanded level by level.
   std::vector<std::vector<bst_node_t>> heaps(level.size());
   for (std::size_t i = 0; i < level.size(); ++i) {
     heaps[i].push_back(level[i].nidx);

@@ -42,8 +42,8 @@ class PageFile {
   // A multiple of every system's page size, and of the allocation granularity of Windows.
   static constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
   static constexpr char kFix[] =
-      " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
-      "room for a byte for each cell of the data, or two with many bins or categories.";
+      " Binned rows are stored in the folder of the DataIter's `cache_prefix`. Choose a folder "
+      "with free space for one byte per cell of the data, or two with many bins or categories.";
 
   std::string prefix_;
   File file_;

@@ -20,9 +20,10 @@ std::wstring Wide(std::string const& text) {
   }
   CHECK_LE(text.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
   auto size = static_cast<int>(text.size());
-  std::wstring wide(static_cast<std::size_t>(size), L'\0');  // no text grows in code units
+  std::wstring wide(static_cast<std::size_t>(size),
+                    L'\0');  // UTF-16 never needs more code units than UTF-8
   size = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text.data(), size, wide.data(), size);
-  CHECK_GT(size, 0) << "The `cache_prefix` of a DataIter must be UTF-8.";
+  CHECK_GT(size, 0) << "The `cache_prefix` of a DataIter must be valid UTF-8.";
   wide.resize(static_cast<std::size_t>(size));
   return wide;
 }
@@ -37,11 +38,11 @@ PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
   std::string name;
   file_ = INVALID_HANDLE_VALUE;
   DWORD error = ERROR_FILE_EXISTS;
-  // The file of a process that had the same number before a failure of power may still be there.
+  // After a power failure, the file of an earlier process with the same id may still exist.
   while (file_ == INVALID_HANDLE_VALUE && error == ERROR_FILE_EXISTS) {
     name = base + std::to_string(n_files.fetch_add(1));
-    // No sharing: no other process opens the file. No security attributes: children inherit no
-    // handle, which would keep the file alive.
+    // No sharing, so no other process can open the file. No security attributes, so child processes
+    // do not inherit the handle, which would keep the file alive.
     file_ = CreateFileW(Wide(name).c_str(), GENERIC_READ | GENERIC_WRITE | DELETE, 0, nullptr,
                         CREATE_NEW, FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, nullptr);
     error = GetLastError();
@@ -60,8 +61,8 @@ void PageFile::Reserve(std::uint64_t n_bytes) {
   size.QuadPart = static_cast<LONGLONG>(n_bytes);
   bool room = SetFilePointerEx(file_, size, nullptr, FILE_BEGIN) != 0 && SetEndOfFile(file_) != 0;
   auto error = GetLastError();
-  CHECK(room) << "There is no room for binned rows below `" << prefix_ << "`: " << Reason(error)
-              << "." << kFix;
+  CHECK(room) << "Cannot reserve disk space for binned rows at `" << prefix_
+              << "`: " << Reason(error) << "." << kFix;
   auto first = this->Map(0, 1);
 }
 
@@ -75,8 +76,8 @@ std::uint64_t PageFile::Append(std::uint8_t const* bytes, std::size_t n_bytes) {
     DWORD n = 0;
     bool written = WriteFile(file_, bytes + done, n_now, &n, &at) != 0 && n > 0;
     auto error = GetLastError();
-    CHECK(written) << "Cannot write a page of binned rows below `" << prefix_
-                   << "`: " << Reason(error) << "." << kFix;
+    CHECK(written) << "Cannot write a page of binned rows at `" << prefix_ << "`: " << Reason(error)
+                   << "." << kFix;
     done += n;
   }
   end_ = begin + n_bytes;
@@ -93,13 +94,13 @@ std::shared_ptr<std::uint8_t const> PageFile::Map(std::uint64_t begin, std::size
   if (mapping != nullptr) {
     at = MapViewOfFile(mapping, FILE_MAP_READ, High(begin), Low(begin), n_bytes);
     error = GetLastError();
-    CloseHandle(mapping);  // the view keeps it
+    CloseHandle(mapping);  // the view keeps the mapping open
   }
   CHECK(at != nullptr) << "Cannot map a page of binned rows: " << Reason(error) << "." << kFix;
   return {static_cast<std::uint8_t const*>(at), [at](auto) { UnmapViewOfFile(at); }};
 }
 
-// Windows reads ahead by itself what is read in order.
+// Windows prefetches sequential reads without a request.
 void PageFile::ReadAhead(std::uint64_t, std::size_t) const {}
 }  // namespace xgboost::dp
 #endif  // defined(_WIN32)

@@ -19,7 +19,8 @@ namespace xgboost::dp {
 namespace {
 // Beyond it, the tails of a normal distribution underflow.
 constexpr double kFarthest = 30.0;
-// Closer ends are one time: differences of probabilities would be rounding errors.
+// Closer ends are treated as one time: the difference of their probabilities would be a rounding
+// error.
 constexpr double kOneTime = 1e-5;
 
 struct Pair {

@@ -29,7 +29,7 @@ std::vector<LabelRange> ReadRanges(JsonReader const& in) {
   auto lowers = in.Reals("lower", -kLargest, kLargest);
   auto uppers = in.Reals("upper", -kLargest, kLargest);
   Require(lowers.size() >= 2 && lowers.size() == uppers.size(),
-          "several targets must have a range each.");
+          "there must be two or more targets, with one range each.");
   std::vector<LabelRange> ranges;
   for (std::size_t k = 0; k < lowers.size(); ++k) {
     Require(lowers[k] < uppers[k], "the range of a target is empty.");
@@ -45,7 +45,7 @@ std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& ob
                             [&](auto const& loss) { return name == loss.name; });
   Require(known != std::end(kLosses), "`loss.name` has an unknown value.");
   Require(std::count(known->objectives.cbegin(), known->objectives.cend(), objective) > 0,
-          "the loss is not that of `" + objective + "`.");
+          "the loss does not belong to the objective `" + objective + "`.");
   return known->make(in, range);
 }
 }  // namespace xgboost::dp

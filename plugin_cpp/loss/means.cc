@@ -119,13 +119,13 @@ class PowerLoss : public Loss {
 }  // namespace
 
 std::shared_ptr<Loss const> MakeShareLoss(JsonReader const&, LabelRange range) {
-  // A share varies less than the label of a single case, whose variance is its Hessian. The row
-  // bound leaves about half of that.
+  // A share varies less than a single 0/1 label, whose variance is its Hessian. The row bound
+  // leaves about half of this variance.
   return std::make_shared<LogisticLoss>(range, 1, 0.25);
 }
 
 std::shared_ptr<Loss const> MakeMultiLabelLoss(JsonReader const& in, LabelRange) {
-  // The variance of a label is its Hessian; about half is left by the row bound.
+  // The variance of a label is its Hessian; the row bound leaves about half of it.
   return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
 }
 

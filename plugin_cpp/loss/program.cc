@@ -138,14 +138,14 @@ class ProgramLoss : public Loss {
       for (std::size_t k = 0; k < program_.size(); ++k) {
         values[k] = this->Value(program_[k], rows, i, values);
       }
-      // The unit of margins, so that the gradient is the gradient of the user.
+      // The unit of margins, so that the gradient is the user's gradient.
       g[i] = values[gradient_];
       h[i] = values[hessian_] * unit_;
     }
   }
 
   void LargestNorms(LossRows const&, double, double*) const override {
-    LOG(FATAL) << "The norms of this loss are not known.";
+    LOG(FATAL) << "The norms of this loss are unknown.";
   }
 
  private:

@@ -40,10 +40,10 @@ class QuantileLoss : public Loss {
         last_{in.Real("last_width", 1e-30, first_)},
         decay_{in.Real("width_decay", 1e-3, 1.0)} {
     for (auto const& level : in.Reals("levels", 0.0, 1.0)) {
-      Require(level > 0.0 && level < 1.0, "a level of a quantile is not between 0 and 1.");
+      Require(level > 0.0 && level < 1.0, "a quantile level is not between 0 and 1.");
       levels_.push_back(level);
     }
-    Require(!levels_.empty(), "it has no levels of quantiles.");
+    Require(!levels_.empty(), "there are no quantile levels.");
   }
 
   [[nodiscard]] std::size_t NumOutputs() const override { return levels_.size(); }

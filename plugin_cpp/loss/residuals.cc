@@ -60,7 +60,8 @@ class SquaredLogLoss : public Loss {
  public:
   SquaredLogLoss(JsonReader const& in, LabelRange range)
       : clip_{in.Real("clip", 1e-9, 1e3)}, range_{range}, half_{(range.upper - range.lower) / 2} {
-    Require(range.lower > -1.0 && half_ > 0.0, "the range of labels has no logarithm.");
+    Require(range.lower > -1.0 && half_ > 0.0,
+            "the label range must be nonempty and above -1, where log(1 + label) is defined.");
   }
 
   [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return half_; }
@@ -70,7 +71,7 @@ class SquaredLogLoss : public Loss {
       auto slope = this->Slope(rows.margins[i]);
       auto off = std::log1p(this->Within(rows.margins[i])) - std::log1p(rows.labels[i]);
       g[i] = slope * std::clamp(off, -clip_, clip_);
-      // The Hessian without the part that depends on the residual and may be negative.
+      // The Hessian, without the term that depends on the residual and may be negative.
       h[i] = slope * slope;
     }
   }

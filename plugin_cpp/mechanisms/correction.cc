@@ -14,9 +14,9 @@ constexpr std::int64_t kResidualUnit = std::int64_t{1} << 18;
 constexpr std::int64_t kInsideUnit = std::int64_t{1} << 16;
 // A residual lies in [-2, 2], in half widths of the range.
 constexpr double kLargest = 2.0;
-// Smallest number of rows that is used, in standard deviations of its noise.
+// Lower bound on the number of rows used in quotients, in standard deviations of its noise.
 constexpr double kMinDeviations = 16.0;
-// Standard deviation of the rest after a correction, besides its noise, in half widths.
+// Standard deviation of the error that a correction leaves, apart from its noise, in half widths.
 constexpr double kRest = 0.001;
 // Prior standard deviations of a shift in half widths, and of a factor; and of both for a skewed
 // target, with its prior odds.
@@ -46,7 +46,7 @@ std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound, Me
   auto labels = info.labels.HostView();
   auto weights = info.weights_.ConstHostSpan();
   auto view = tree.HostScView();
-  // A row of this weight counts in full.
+  // A row with this weight contributes in full.
   double heaviest = (bound.max_weight > 0 ? bound.max_weight : 1.0) * bound.weight_unit;
   double half = own.loss ? HalfWidth(bound) : bound.scale;
   return SumUnits(ctx, n_rows, persons, 2, [&](std::size_t i, auto&& add) {
@@ -85,11 +85,12 @@ MeanCorrection::MeanCorrection(Plan const& plan)
 double MeanCorrection::EstimateShift(Released<NoisyInt> const& released) {
   double deviation = std::sqrt(released.variance);
   double unit = kLargest / static_cast<double>(kResidualUnit);
-  // The rows that a shift moves: predictions beyond the range stay at its end. A factor moves the
-  // sum of the predictions.
+  // The number of rows that a shift moves: predictions beyond the range stay at its end. A factor
+  // changes the sum of the predictions instead.
   double rows = static_cast<double>(released.values[1].Value());
   if (rows < kMinDeviations * deviation || rows < 1.0) {
-    // A quotient by mere noise can be anything. With all rows, the shift is too small.
+    // If the count is mostly noise, the quotient is arbitrary. Dividing by all rows makes the shift
+    // too small instead.
     rows = rows_ * static_cast<double>(kInsideUnit);
   }
   if (rows < 1.0) {

@@ -17,7 +17,8 @@ namespace xgboost::dp {
 Json ReleaseLabelRange(Request const& request) {
   constexpr double kLargest = 1e38;
   bool times = request.in.Has("times") && request.in.Bool("times");
-  std::vector<std::pair<bool, std::vector<double>>> lists;  // is it for weights; edges
+  std::vector<std::pair<bool, std::vector<double>>>
+      lists;  // whether the edges are for weights; the edges
   for (auto [key, is_weight] : {std::pair{"edges", false}, {"weight_edges", true}}) {
     if (request.in.Has(key)) {
       lists.emplace_back(is_weight, request.in.Reals(key, -kLargest, kLargest));

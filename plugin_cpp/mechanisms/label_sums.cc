@@ -87,7 +87,7 @@ std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> 
   CHECK(!times || first_times.size() == n_rows);
   CHECK(!exposures || margins.Shape(0) == n_rows);
   CHECK(n_rows == 0 || times || n_labels == 1 || labels.Shape(1) == n_labels)
-      << "The request before the trees is for another number of targets.";
+      << "The release before the trees was requested for another number of targets.";
   auto n_sums = n_labels + (counts_rows ? 1 : 0) + (exposures ? 1 : 0);
   return request.Sum(n_sums, [&](std::size_t i, auto&& add) {
     for (std::size_t k = 0; k < n_labels; ++k) {
@@ -144,8 +144,9 @@ Json SumRegression(Request const& request) {
 struct RequestKind {
   Json (*release)(Request const& request);  // reads its fields of the request first
   char const* name;                         // of the draw
-  std::uint32_t stream;       // of the key: no two releases before the same trees share one
-  bool reads_columns{false};  // then the unit is a row, and the number of rows is not public
+  std::uint32_t stream;  // of the key; releases before the same trees have different streams
+  bool reads_columns{
+      false};  // if so, the privacy unit is a row, and the number of rows is not public
 };
 
 std::map<std::string, RequestKind> const kKinds{
@@ -186,7 +187,8 @@ std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> cons
   auto json = Json::Load(StringView{request_text});
   JsonReader in{json, "request."};
   auto known_kind = kKinds.find(in.Text("kind"));
-  CHECK(known_kind != kKinds.cend()) << "The request before the trees is of an unknown kind.";
+  CHECK(known_kind != kKinds.cend())
+      << "The requested release before the trees has an unknown kind.";
   auto const& kind = known_kind->second;
   auto shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
   auto known = ReadKnownNoise(in);
@@ -196,8 +198,8 @@ std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> cons
   auto masking = ReadMasking(in.Part("masking"));
   CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("public_num_rows") && !person_level));
   CHECK((persons != nullptr) == person_level)
-      << "The request before the trees and the DMatrix disagree on the unit of privacy: give the "
-         "ids of persons as `dp_privacy_id`.";
+      << "The release before the trees and the DMatrix have different privacy units. Pass "
+         "`dp_privacy_id` to `xgboost.train`, which sets both.";
 
   Release release{ctx, known.is_none, known.key, masking, kind.stream, person_level};
   release.OpenPads(plan_id, false);  // the training needs them too

@@ -50,7 +50,7 @@ class RowSample {
 
   Plan const& plan_;
   std::unique_ptr<RandomSource> source_;  // null if every round reads all rows
-  std::vector<std::uint16_t> parts_;      // the round of each unit of privacy in its ensemble
+  std::vector<std::uint16_t> parts_;      // the round of each privacy unit in its ensemble
   std::vector<std::uint8_t> units_;       // whether this round reads a unit
   std::vector<std::uint8_t> rows_;        // the same for the rows of persons
 };

@@ -72,16 +72,16 @@ void Plan::Apply(JsonReader const& state) {
   if (state.Has("loss")) {
     auto in = state.Part("loss");
     Require(loss && in.Text("name") == this->Part("loss").Text("name"),
-            "the state is of another loss.");
+            "the state belongs to another loss.");
     loss = ReadLoss(in, objective, {row_bound.target_lower, row_bound.target_upper});
   }
   if (state.Has("offered")) {
     auto columns = state.Ints<bst_feature_t>("offered", 0, n_features - 1);
-    Require(columns.size() == offered.size(), "the state offers another number of columns.");
+    Require(columns.size() == offered.size(), "the state has another number of `offered` columns.");
     offered = std::move(columns);
   }
   if (this->Has("offered")) {
-    Require(!offered.empty(), "`offered` has no feature.");
+    Require(!offered.empty(), "`offered` is empty.");
     this->LimitCandidates();
   }
 }
@@ -112,7 +112,7 @@ Plan ParsePlan(std::string const& plan_text, std::string const& state_text) {
   static_cast<void>(in.Int("version", 1, 1));
   for (auto const& [name, _] : get<Object const>(state)) {
     Require(std::count(kStateFields.cbegin(), kStateFields.cend(), name) == 1,
-            "`" + name + "` is not a part of the state.");
+            "`" + name + "` is not a field of the state.");
   }
   Plan plan{in, state_reader};
   CheckPlan(plan);

@@ -88,7 +88,7 @@ struct QuantilePlan : protected JsonReader {
 struct CandidatePlan : QuantilePlan {
   CandidateKind kind = Enum<CandidateKind>("kind", kCandidateKinds);
   std::int32_t rounds = Int("rounds", 1, kMaxRounds);  // number of first rounds that release them
-  bool hessian = Bool("hessian");                      // rows weigh their bounded Hessian, not one
+  bool hessian = Bool("hessian");  // the weight of a row is its bounded Hessian, not 1
   bool laplace = Bool("laplace");
   std::uint64_t scale;  // scale of Laplace noise on counts
 
@@ -103,13 +103,15 @@ struct LeafPlan : private JsonReader {
   std::uint64_t scale;   // scale of Laplace noise
   bool geometric_clip = Bool("geometric_clip");  // kOutput: clip to (1 - eta)^t, where C = 1
   double eta = Real("eta", 0.0, 1e6);
-  double eta_warmup = Real("eta_warmup", 1e-3, 1.0);  // rate of the first round over the last
+  double eta_warmup =
+      Real("eta_warmup", 1e-3, 1.0);  // learning rate of the first round, relative to the last
   double lambda = Real("lambda", 0.0, 1e12);
   double alpha = Real("alpha", 0.0, 1e12);
   double max_delta_step = Real("max_delta_step", 0.0, 1e12);  // 0: no clip
   // Floor of the noisy Hessian; kOutput: of the exact count.
   double min_child_weight = Real("min_child_weight", 0.0, 1e12);
-  bool spread = Bool("spread");  // persons count more if their rows are in several leaves
+  bool spread =
+      Bool("spread");  // allow a larger contribution of persons with rows in several leaves
   bool shrinkage = Bool("shrinkage");
   bool strata = Bool("strata");  // shrink the effects of the selections of a complete tree
   double noise_share = Real("noise_share", 1e-9, 1.0);  // of its variance, in the shrinkage

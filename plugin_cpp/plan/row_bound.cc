@@ -88,7 +88,7 @@ std::int64_t RowBound::MaxHessian() const {
                              static_cast<double>(Unit()));
   // Blocks of rows must fit half a word (PackedPair). NaN fails too.
   CHECK(largest >= 0.0 && largest < 16777216.0)
-      << "The plan (`dp_plan`) is not valid: the Hessian bound exceeds 2^24 steps of the grid. "
+      << "The plan (`dp_plan`) is not valid: the Hessian bound exceeds 2^24 grid steps. "
          "Lower `dp_max_weight` or `dp_hessian_weight`, or raise `dp_gradient_bound`.";
   return static_cast<std::int64_t>(largest);
 }

@@ -32,7 +32,7 @@ inline constexpr double kMaxRowsPerPerson = 1024;
  */
 inline double RoundWithin(double value, double lower, double upper) {
   constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
-  // The order makes NaN fall to the lower end.
+  // The order of the comparisons maps NaN to the lower end.
   value = value > lower ? value : lower;
   value = value < upper ? value : upper;
   return (value + kShift) - kShift;
@@ -44,7 +44,7 @@ struct RowBound : private JsonReader {
                   // depend on the label; several classes together
     kRowWeight,   // the same, by the norm of the row
     kClip,        // |g| clipped to C, and 0 <= h <= h_max
-    kFilter,      // the same, but rows with |g| > C count nothing
+    kFilter,      // the same, but rows with |g| > C contribute nothing
   };
   static constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
 
@@ -60,7 +60,8 @@ struct RowBound : private JsonReader {
   double output_gradient = Real("output_gradient", 1e-9, 1.0);
   double output_hessian = Real("output_hessian", 1e-9, 1.0);
   double max_weight = Real("max_weight", 0.0, 1e9);  // public bound of row weights, 0: unbounded
-  // Divisor of weights before that; its lower end is as in the proof for all classes.
+  // Divisor of weights, applied before that bound; its lower end is an assumption of the proof
+  // for several classes.
   double weight_unit = Has("weight_unit") ? Real("weight_unit", 1e-3, 1e9) : 1.0;
   // XGBoost's scale_pos_weight.
   double positive_weight = mode == Mode::kPrediction ? Real("positive_weight", 0.0, 1e38) : 1.0;

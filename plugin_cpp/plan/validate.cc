@@ -15,9 +15,8 @@ namespace {
 void CheckFeatureWeights(Plan const& plan) {
   auto const& weights = plan.feature_weights;
   Require(weights.empty() || weights.size() == static_cast<std::size_t>(plan.n_features),
-          "`feature_weights` must have one entry for each feature, or none.");
-  Require(weights.empty() || !plan.cyclic_features,
-          "features that are taken in turn cannot have weights.");
+          "`feature_weights` must be empty or have one entry per feature.");
+  Require(weights.empty() || !plan.cyclic_features, "cyclic features cannot have weights.");
 }
 
 void CheckOffered(Plan const& plan) {
@@ -25,40 +24,40 @@ void CheckOffered(Plan const& plan) {
   if (offered.empty()) {
     return;
   }
-  Require(!plan.IsPersonLevel(), "`offered` is not proved where the unit is a person.");
+  Require(!plan.IsPersonLevel(), "`offered` is not proved for persons.");
   Require(offered.size() == static_cast<std::size_t>(plan.features_per_tree) &&
               std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
                   offered.cend(),
-          "`offered` must have `features_per_tree` features, each of them once and ascending.");
+          "`offered` must contain `features_per_tree` distinct features in ascending order.");
   Require(plan.feature_weights.empty() && !plan.cyclic_features,
-          "features that are offered to every tree are not drawn.");
+          "`offered` cannot be combined with feature weights or cyclic features.");
 }
 
 void CheckRowBound(Plan const& plan) {
   Require(plan.IsSquaredLoss() || plan.IsMulticlass() || plan.IsBinary() || plan.loss,
           "objective `" + plan.objective + "` has no proved row bound.");
   Require(plan.IsMulticlass() || plan.num_class == std::max(plan.NumOutputs(), 1),
-          "`num_class` needs softmax, or a loss with as many outputs.");
+          "`num_class` must be the number of outputs of the loss.");
   Require(
       !plan.loss || plan.loss->KnowsNorms() || plan.row_bound.mode != RowBound::Mode::kPrediction,
-      "the clip by predictions needs a loss whose norms are known.");
+      "the prediction clip requires a loss with known norms.");
   Require(plan.NumOutputs() <= 1 || plan.row_bound.mode == RowBound::Mode::kPrediction,
-          "several outputs need the clip by predictions, which bounds them together.");
+          "several outputs require the prediction clip, which bounds them jointly.");
   Require(!plan.row_bound.HasOutputBounds() ||
               (plan.loss && plan.row_bound.mode == RowBound::Mode::kPrediction),
-          "bounds of single outputs need a loss that is clipped by predictions.");
+          "bounds per output require a loss with the prediction clip.");
   Require(!plan.IsMulticlass() || plan.row_bound.IsBall(),
-          "softmax needs the clip by row weights or by predictions.");
+          "softmax requires the row-weight clip or the prediction clip.");
   Require(plan.IsBinary() || plan.IsMulticlass() || plan.loss ||
               plan.row_bound.mode != RowBound::Mode::kPrediction,
-          "the clip by predictions needs logistic loss, softmax or a loss that tells its norm.");
+          "the prediction clip requires logistic loss, softmax or a loss with known norms.");
   Require((plan.IsBinary() && !plan.loss) || plan.row_bound.positive_weight == 1.0,
-          "`positive_weight` is for two classes of one label.");
+          "`positive_weight` requires a binary objective with one label.");
   Require(plan.row_bound.weight_unit == 1.0 || plan.row_bound.max_weight > 0.0,
-          "a unit of weights needs a bound of weights.");
+          "`weight_unit` requires `max_weight`.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<std::uint64_t>(plan.row_bound.MaxGradientSum()) < kMaxScoreRange,
-          "`max_rows_per_person` does not fit the grid.");
+          "`max_rows_per_person` is too large for the grid.");
   // As doubles, before any integer can overflow.
   auto gradient = static_cast<double>(plan.row_bound.MaxGradientSum());
   auto hessian = plan.row_bound.IsBall() && !plan.leaf.spread
@@ -67,7 +66,7 @@ void CheckRowBound(Plan const& plan) {
   // Spread leaves also release a third of all sums.
   double most = plan.leaf.spread ? 8e18 : 9e18;
   Require(plan.num_class * (gradient * gradient + hessian * hessian) < most,
-          "the sensitivity of leaves overflows.");
+          "the sensitivity of the leaves overflows.");
 }
 
 /** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
@@ -84,52 +83,51 @@ void CheckPersons(Plan const& plan) {
   Require(
       !plan.leaf.spread || (plan.IsPersonLevel() && plan.leaf.noise == LeafNoise::kGaussian &&
                             !plan.HasNoisySums() && (plan.num_class == 1 || plan.SharesSplits())),
-      "persons count more in leaves of one structure with Gaussian noise of their own only.");
+      "`spread` requires privacy ids, Gaussian leaf noise, and one tree structure for all "
+      "outputs.");
   if (!plan.IsPersonLevel()) {
     return;
   }
   Require(plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput,
-          "the published gain and output perturbation need rows that count one each; those of a "
-          "person share what a person may count.");
+          "the score 'gain' and output perturbation require that every row counts 1, but the rows "
+          "of a person are scaled down.");
   Require(plan.row_bound.mode != RowBound::Mode::kFilter,
-          "rows that are left out one by one have no bound for persons.");
-  Require(plan.row_bound.MaxHessian() > 0,
-          "the norm of a row of a person needs a `hessian_bound` above 0.");
+          "the filter drops single rows, so it has no bound for persons.");
+  Require(plan.row_bound.MaxHessian() > 0, "with privacy ids, `hessian_bound` must be above 0.");
 }
 
 void CheckSplits(Plan const& plan) {
   bool selects = plan.split == SplitChoice::kExponential;
   Require(plan.split_levels == 1 || (selects && !plan.no_split),
-          "only the exponential mechanism fills several levels, and then all of them.");
-  Require(selects || !plan.no_split,
-          "random splits and noisy histograms have no utility to compare with `no_split`.");
+          "`split_levels` above 1 requires the exponential mechanism without `no_split`.");
+  Require(selects || !plan.no_split, "`no_split` requires the exponential mechanism.");
   Require(plan.score != Score::kGain || HessiansCountRows(plan),
-          "the published gain is unbounded under Hessians that vary.");
+          "the score 'gain' is unbounded if Hessians vary.");
   Require(!plan.SharesSplits() || (plan.num_class > 1 && selects && plan.score == Score::kL1 &&
                                    plan.row_bound.mode == RowBound::Mode::kPrediction),
-          "trees of several classes share splits that selections choose by the score `l1`, of rows "
-          "whose classes are bounded together.");
+          "shared splits require several classes, the exponential mechanism, the score 'l1' and "
+          "the prediction clip.");
   Require(plan.score != Score::kNewton || plan.score_clip > 0,
-          "the Newton score needs a weight clip `score_clip`.");
+          "the score 'newton' requires a `score_clip` above 0.");
 }
 
 void CheckLeaves(Plan const& plan) {
   bool output = plan.leaf.noise == LeafNoise::kOutput;
   Require(!plan.SharesLeaves(0) || (plan.SharesSplits() && !output),
-          "outputs that have the same leaves need the same splits, and released sums.");
+          "outputs with shared leaves require shared splits and released leaf sums.");
   Require(plan.leaf.noise == LeafNoise::kGaussian || !plan.HasNoisySums(),
-          "leaves that are read from noisy histograms have no noise of their own.");
+          "leaves computed from noisy histograms cannot have other noise.");
   Require(!output || HessiansCountRows(plan),
-          "the sensitivity of a leaf value is proved for Hessians that count rows.");
+          "output perturbation requires that all rows have the same Hessian.");
   // The integer of a Hessian of one counts rows.
   Require(
       (!output && plan.score != Score::kGain) || RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
-      "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
+      "`hessian_weight` is too small: the Hessian of a row rounds to 0 on the grid.");
   Require(!plan.leaf.geometric_clip || plan.leaf.eta_warmup == 1.0,
-          "the geometric clip follows one learning rate of all rounds.");
+          "the geometric clip requires the same learning rate in all rounds.");
   // Up to here the arithmetic of output perturbation is accurate enough.
   Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,
-          "`min_child_weight` or `lambda` is too large for output perturbation.");
+          "`min_child_weight` + `lambda` is too large for output perturbation.");
 }
 
 void CheckCorrection(Plan const& plan) {
@@ -137,17 +135,18 @@ void CheckCorrection(Plan const& plan) {
               ((plan.IsSquaredLoss() || (plan.loss && plan.loss->LargestMean() > 0)) &&
                plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
                plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn()),
-          "the correction of the mean is that of a regression with sums of all rows in the clear.");
+          "the mean correction requires a regression with one tree per round, and unmasked noisy "
+          "sums of all rows.");
 }
 
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
-          "`features` must have one entry for each feature.");
+          "`features` must have one entry per feature.");
   Require(plan.monotone.size() == plan.features.size(),
-          "`monotone` needs one entry for each feature.");
+          "`monotone` must have one entry per feature.");
   for (std::size_t f = 0; f < plan.features.size(); ++f) {
     Require(plan.monotone[f] == 0 || plan.features[f].kind != FeaturePlan::Kind::kCategorical,
-            "categories have no order to be monotone in.");
+            "`monotone` must be 0 for a categorical feature.");
   }
 }
 
@@ -157,17 +156,17 @@ void CheckCandidates(Plan const& plan) {
   }
   auto const& candidates = plan.candidates;
   bool tree = candidates.kind == CandidateKind::kQuantileTree;
-  Require(candidates.rounds <= plan.rounds, "`candidates.rounds` are more than all rounds.");
-  Require(!tree || !candidates.laplace, "quantile trees have Gaussian noise.");
+  Require(candidates.rounds <= plan.rounds, "`candidates.rounds` exceeds the number of rounds.");
+  Require(!tree || !candidates.laplace, "quantile trees require Gaussian noise.");
   Require(!candidates.hessian || (plan.num_class == 1 && candidates.shift == 0),
-          "Hessian weights are those of one class, on their own grid.");
+          "Hessian candidates require one output, and a `shift` of 0.");
   Require(!candidates.hessian || !plan.ReadsSomeRows() || candidates.rounds == plan.rounds,
-          "rounds that read some rows only release candidates always or never.");
+          "if rounds read samples of rows, all rounds must release Hessian candidates.");
   Require(tree || std::all_of(plan.features.cbegin(), plan.features.cend(),
                               [](auto const& f) {
                                 return f.kind != FeaturePlan::Kind::kPrivate || f.grid.size() >= 2;
                               }),
-          "noisy histograms need a public grid.");
+          "noisy histograms require a public grid.");
 }
 
 /** @brief Refuse masked sums except with Gaussian noise on sums of all rows, the proven case. */
@@ -178,8 +177,8 @@ void CheckMasking(Plan const& plan) {
   bool laplace = plan.NumPrivateFeatures() > 0 && plan.candidates.laplace;
   Require(plan.split != SplitChoice::kExponential && plan.leaf.noise == LeafNoise::kGaussian &&
               !laplace && !plan.IsSampled() && !plan.IsPersonLevel(),
-          "masked sums have Gaussian noise and read all rows, each of which is a unit of privacy; "
-          "selections need exact sums.");
+          "masked sums require Gaussian noise, unsampled rows without privacy ids, and splits "
+          "other than the exponential mechanism.");
   if (plan.noise_free) {
     return;
   }
@@ -193,7 +192,8 @@ void CheckMasking(Plan const& plan) {
 }  // namespace
 
 void CheckPlan(Plan const& plan) {
-  Require(plan.ensemble == 1 || !plan.IsSampled(), "disjoint parts are not sampled in addition.");
+  Require(plan.ensemble == 1 || !plan.IsSampled(),
+          "an ensemble cannot be combined with row sampling.");
   CheckFeatures(plan);
   CheckFeatureWeights(plan);
   CheckOffered(plan);

@@ -55,8 +55,8 @@ std::uint32_t LoadLittleEndian(std::uint8_t const* p) {
          static_cast<std::uint32_t>(p[2]) << 16 | static_cast<std::uint32_t>(p[3]) << 24;
 }
 
-// Counts the forks between the first process and this one, so that a child fails at its first draw
-// and not only once the words its parent left in the buffer are used up.
+// Counts the forks between the first process and this one, so that a child fails at its first draw,
+// and not only after it has used the words that its parent left in the buffer.
 std::atomic<std::uint64_t> fork_generation{0};
 
 std::atomic<std::uint64_t> n_refills{0};
@@ -65,7 +65,7 @@ std::uint64_t WatchForks() {
 #if !defined(_WIN32)
   static int const kStatus = pthread_atfork(
       nullptr, nullptr, +[] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
-  CHECK_EQ(kStatus, 0) << "Failed to install the fork handler of the private noise.";
+  CHECK_EQ(kStatus, 0) << "Cannot install the fork handler of the private noise generator.";
 #endif  // !defined(_WIN32)
   return fork_generation.load(std::memory_order_relaxed);
 }
@@ -79,12 +79,12 @@ std::int64_t ProcessId() {
 }
 
 constexpr char kFix[] =
-    " Noise from any other source could be guessed. Let the process ask the operating system for "
-    "random bytes: a sandbox or a container's filter of system calls usually forbids it.";
+    " Noise from any other source could be predictable. Allow the process to get random bytes from "
+    "the operating system; usually a sandbox or the system call filter of a container blocks this.";
 
 void CheckProcess(bool same) {
-  CHECK(same) << "The source of private noise was carried into a forked process, which would "
-                 "release the same noise as its parent. Train in a process of its own.";
+  CHECK(same) << "The private noise generator was copied into a forked process, which would "
+                 "release the same noise as its parent. Start a new training in this process.";
 }
 }  // namespace
 
@@ -147,7 +147,7 @@ ChaCha20Source::~ChaCha20Source() {
 
 void ChaCha20Source::Refill() {
   n_refills.fetch_add(1, std::memory_order_relaxed);
-  // A second look, for a fork that bypasses the handler (a bare system call).
+  // A second check, for a fork that bypasses the handler (a direct system call).
   CheckProcess(ProcessId() == process_id_);
   CHECK_LE(n_blocks_ + kBlocks, std::uint64_t{1} << 32)
       << "The stream of private noise is used up: start a new training.";

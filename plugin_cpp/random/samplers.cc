@@ -6,13 +6,13 @@
 
 namespace xgboost::dp {
 namespace {
-// A geometric number of trials of probability e^-1 above this has probability e^-16384: the bound
-// only lets the compiler's integers stay integers, and it does not depend on any data.
+// A run of successes with probability e^-1 each is longer than this with probability e^-16384. The
+// bound only keeps the count within an integer type, and it does not depend on any data.
 constexpr std::uint64_t kMaxGeometric = std::uint64_t{1} << 14;
 
 int BitLength(std::uint64_t x) { return x == 0 ? 0 : 64 - __builtin_clzll(x); }
 
-// Uniform on 0, ..., last. Takes the top bits of a word and rejects what is above.
+// Uniform on 0, ..., last. Takes the top bits of a word and rejects larger values.
 std::uint64_t UniformUpTo(RandomSource* rng, std::uint64_t last) {
   if (last == 0) {
     return 0;
@@ -125,7 +125,7 @@ std::int64_t DiscreteLaplace(RandomSource* rng, std::uint64_t scale) {
     auto const magnitude = static_cast<std::int64_t>(remainder + scale * quotient);
     bool const negative = UniformUpTo(rng, 1) == 1;
     if (negative && magnitude == 0) {
-      continue;  // or zero would come up twice as often as it should
+      continue;  // otherwise zero would be drawn twice as often as it should be
     }
     return negative ? -magnitude : magnitude;
   }

@@ -18,7 +18,7 @@
 #include "plugin_cpp/random/chacha20.h"  // for RandomSource
 
 namespace xgboost::dp {
-// `__extension__` keeps -Wpedantic quiet about the type.
+// `__extension__` suppresses a -Wpedantic warning about the type.
 __extension__ using u128 = unsigned __int128;  // NOLINT(runtime/int)
 
 /** @brief Largest n of @ref UniformBelow. */

@@ -35,7 +35,7 @@ void Append(Json const& value, Sha256* hash) {
   } else {
     CHECK(AppendNumbers<F32Array>(value, hash) || AppendNumbers<I32Array>(value, hash) ||
           AppendNumbers<I64Array>(value, hash) || AppendNumbers<U8Array>(value, hash))
-        << "A part of a tree is of an unknown type.";
+        << "A field of a tree has an unknown type.";
   }
 }
 }  // namespace

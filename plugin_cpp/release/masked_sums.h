@@ -49,10 +49,10 @@ class PairKeys {
    * @param sender  Rank of the sender: this worker or the peer.
    * @param kind    Kind of message, 8 characters.
    * @param context Digest of the transcript.
-   * @param said    Digest of the message.
+   * @param content Digest of the message.
    */
   [[nodiscard]] Tag MakeTag(std::int32_t peer, std::int32_t sender, std::string const& kind,
-                            Digest const& context, Digest const& said) const;
+                            Digest const& context, Digest const& content) const;
 
   [[nodiscard]] std::int32_t Rank() const { return rank_; }
   [[nodiscard]] std::int32_t World() const { return static_cast<std::int32_t>(keys_.size()); }
@@ -90,18 +90,18 @@ class MaskedSums {
   /**
    * @brief Check and add the messages of all workers.
    *
-   * @param said The messages that this worker received, by rank.
+   * @param messages The messages that this worker received, by rank.
    *
    * @return The second message: a tag for each worker over the received messages. After a wrong
    *         message, the tags are zeros, and Unmask fails on this worker too.
    */
-  [[nodiscard]] Words Acknowledge(Words const& said);
+  [[nodiscard]] Words Acknowledge(Words const& messages);
   /**
    * @brief Return the sums if all workers received the same messages; otherwise fail.
    *
-   * @param heard The acknowledgements that this worker received, by rank.
+   * @param acknowledgements The acknowledgements that this worker received, by rank.
    */
-  [[nodiscard]] std::vector<std::int64_t> Unmask(Words const& heard);
+  [[nodiscard]] std::vector<std::int64_t> Unmask(Words const& acknowledgements);
 
   /** @brief 32 public bytes, equal on all workers. */
   [[nodiscard]] Digest SharedBytes(std::string const& purpose) const;
@@ -114,16 +114,16 @@ class MaskedSums {
 
   void Go(Step from, Step to);
   /** @brief Append the tags of a message of this worker, by receiver; zeros for itself. */
-  void AppendTags(std::string const& kind, Digest const& said, Words* out) const;
+  void AppendTags(std::string const& kind, Digest const& content, Words* out) const;
   /** @brief Whether a sender's tag for this worker is correct. */
-  [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,
+  [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& content,
                             std::uint64_t const* tags) const;
 
   PairKeys keys_;
   Digest transcript_;  // of all releases and messages so far
   Step step_{Step::kSendShares};
   std::size_t size_{0};    // of the current sum
-  Words said_;             // by this worker
+  Words sent_;             // by this worker
   Words sums_;             // of the current sum
   std::int32_t wrong_{0};  // rank of a worker with a wrong message
 };

@@ -28,8 +28,8 @@ struct Masking {
     // One more than the equal share, because a sum of shares is not exactly a discrete Gaussian.
     auto share = (sigma2 + honest - 1) / honest + 1;
     CHECK(share >= kMinShare && share <= kMaxGaussianSigma2)
-        << "One worker's share of the noise is too small or too large to be accounted for. Take "
-           "fewer workers; with a very small `dp_epsilon`, a larger one.";
+        << "A worker's share of the noise is too small or too large for its proof. Use fewer "
+           "workers or, if `dp_epsilon` is very small, a larger one.";
     return share;
   }
   /** @brief Variance of the noise on a released sum, from the shares of all workers. */

@@ -12,7 +12,7 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr char kStays[] = "Exact sums of a masked training stay with their worker.";
+constexpr char kStays[] = "With masked sums, exact sums must not leave their worker.";
 
 /** @brief The messages of all workers, by rank. */
 MaskedSums::Words ExchangeAll(Context const* ctx, MaskedSums::Words const& mine) {
@@ -20,8 +20,8 @@ MaskedSums::Words ExchangeAll(Context const* ctx, MaskedSums::Words const& mine)
   std::copy(mine.cbegin(), mine.cend(), all.begin() + mine.size() * collective::GetRank());
   auto result = collective::Allgather(ctx, linalg::MakeVec(all.data(), all.size()));
   CHECK(result.OK())
-      << "A worker has dropped out of a masked sum, or cannot be reached. The training has ended; "
-         "earlier releases are in the ledger. Start a new training with the other workers. "
+      << "A worker has left a masked sum or cannot be reached. The training has ended; "
+         "earlier releases are in the ledger. Start a new training with the remaining workers. "
       << result.Report();
   return all;
 }
@@ -49,10 +49,9 @@ void Release::CheckAgreement(std::string const& plan_text) const {
   TakeFromRankZero(ctx_, first.data(), first.size());
   std::int64_t n_others = mine == first ? 0 : 1;
   xgboost::dp::SumOverWorkers(ctx_, &n_others, 1);
-  CHECK_EQ(n_others, 0)
-      << "The workers follow different plans or states: something has replaced the booster of one "
-         "of them. No tree was grown, and what was released before is in the ledger of the claim. "
-         "Start a new training on all workers.";
+  CHECK_EQ(n_others, 0) << "The workers have different plans or states, because the booster of a "
+                           "worker was replaced. No tree was grown; the ledger accounts for "
+                           "earlier releases. Start a new training on all workers.";
 }
 
 void Release::OpenPads(std::string const& plan_id, bool last) {
@@ -62,8 +61,8 @@ void Release::OpenPads(std::string const& plan_id, bool last) {
   auto sums = FindSums(plan_id, last);
   CHECK(masking_.workers == collective::GetWorldSize() && sums->World() == masking_.workers &&
         sums->Rank() == collective::GetRank())
-      << "The noise of this masked training was divided among " << masking_.workers
-      << " workers, but other workers train.";
+      << "The noise of this training with masked sums was divided among " << masking_.workers
+      << " workers, but the number or order of the workers has changed. Start a new training.";
   masked_ = std::move(sums);
 }
 
@@ -105,7 +104,7 @@ GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt va
 Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                  bool is_local, std::size_t part) {
   CHECK(!masking_.IsOn() || (!event.is_laplace && is_local))
-      << "Masked sums are a worker's own, with Gaussian noise.";
+      << "Masked sums require local sums and Gaussian noise.";
   Released<NoisyInt> out;
   if (rng_) {
     ledger_.Record(event, part);
@@ -133,7 +132,7 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
 
 std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
                                              NoiseEvent const& event, std::size_t part) {
-  CHECK(masked_) << "The pads of this masked training are used up: start a new one.";
+  CHECK(masked_) << "The pads of this training with masked sums are used up. Start a new training.";
   MaskedSums::Words words(local.cbegin(), local.cend());
   if (rng_) {
     auto share = masking_.ShareOf(event.parameter);
@@ -144,9 +143,9 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   SecureWipe(local.data(), local.size() * sizeof(std::int64_t));
   // No other sum is possible until this one succeeds.
   auto masked = std::move(masked_);
-  auto said = ExchangeAll(ctx_, masked->SendShares(NameOf(event, part), std::move(words)));
-  auto heard = ExchangeAll(ctx_, masked->Acknowledge(said));
-  local = masked->Unmask(heard);
+  auto messages = ExchangeAll(ctx_, masked->SendShares(NameOf(event, part), std::move(words)));
+  auto acknowledgements = ExchangeAll(ctx_, masked->Acknowledge(messages));
+  local = masked->Unmask(acknowledgements);
   masked_ = std::move(masked);
   return local;
 }
@@ -154,7 +153,8 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
 template <typename Utilities>
 std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
                                           Utilities const& utilities) {
-  CHECK(!masking_.IsOn()) << "A selection needs exact sums, which a masked training does not have.";
+  CHECK(!masking_.IsOn())
+      << "A selection needs exact sums, so it cannot be combined with masked sums.";
   if (rng_) {
     ledger_.Record(event, 0);
   }

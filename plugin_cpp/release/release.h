@@ -51,7 +51,7 @@ class Release {
    * @param noise_free   Release exact values without a record, for tests and comparisons.
    * @param test_key     Key of known noise, or empty; see MakeRandomSource.
    * @param stream       Stream of the source.
-   * @param person_level Whether the unit of privacy is a person.
+   * @param person_level Whether the privacy unit is a person.
    */
   Release(Context const* ctx, bool noise_free, std::string const& test_key, Masking const& masking,
           std::uint32_t stream, bool person_level);

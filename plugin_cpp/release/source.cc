@@ -13,9 +13,9 @@ ChaChaKey MakeKey(std::string const& test_key) {
     return SystemKey();
   }
   ChaChaKey key;
-  CHECK_EQ(test_key.size(), 2 * key.size()) << "A test key has 64 hexadecimal digits.";
+  CHECK_EQ(test_key.size(), 2 * key.size()) << "A test key must have 64 hexadecimal digits.";
   CHECK_EQ(test_key.find_first_not_of("0123456789abcdef"), std::string::npos)
-      << "A test key has 64 lower-case hexadecimal digits.";
+      << "A test key must have 64 lower-case hexadecimal digits.";
   for (std::size_t i = 0; i < key.size(); ++i) {
     key[i] = static_cast<std::uint8_t>(std::stoi(test_key.substr(2 * i, 2), nullptr, 16));
   }

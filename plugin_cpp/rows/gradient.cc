@@ -12,7 +12,7 @@
 
 namespace xgboost::dp {
 namespace {
-// Rows. A power of two would map the classes of a row to few sets of the cache.
+// In rows. A power of two would map the classes of a row to few cache sets.
 constexpr std::size_t kBlock = 504;
 
 struct Block {

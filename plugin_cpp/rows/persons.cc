@@ -138,9 +138,8 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     : codes_(codes.data(), codes.data() + codes.size()), counts_(n_persons) {
   // Numbers of rows and persons are private: they must not be in a message.
   CHECK(codes.size() < std::numeric_limits<std::uint32_t>::max() && n_persons <= codes.size())
-      << "With persons as the unit of privacy, a worker takes fewer than 2^32 rows, and each "
-         "person "
-         "has a row.";
+      << "With privacy ids, a worker must have fewer than 2^32 rows, and every person at least "
+         "one.";
   for (auto code : codes_) {
     CHECK(code < n_persons) << "The code of a person is out of range.";
     ++counts_[code];
@@ -240,8 +239,8 @@ void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Person
   CHECK(p_fmat);
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == p_fmat->Info().num_row_)
-      << "`dp_privacy_id` must have one id for each row of the DMatrix. Give the ids anew after "
-         "the rows have changed.";
+      << "`dp_privacy_id` must have one id per row of the DMatrix. If its rows have changed, set "
+         "the ids again.";
   if (persons) {
     persons->SortRows(p_fmat.get());
   }
@@ -268,8 +267,8 @@ void Persons::Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& pl
   Prune(&table);
   auto it = table.find({p_fmat.get(), plan_id});
   CHECK(!again || (it != table.end() && it->second.Are(persons)))
-      << "Who the rows belong to has changed between two releases before the first tree of a "
-         "private training, or there was no first release. Give the ids once, before both.";
+      << "The privacy ids have changed between two releases before the first tree of a private "
+         "training, or there was no first release. Set the ids once, before both releases.";
   table[{p_fmat.get(), plan_id}] = {p_fmat, persons, persons != nullptr};
 }
 
@@ -282,8 +281,8 @@ void Persons::CheckKept(DMatrix const& fmat, std::string const& plan_id,
     return;
   }
   CHECK(it->second.Are(persons))
-      << "Who the rows belong to has changed between the intercept and the first tree of a "
-         "private training. Give the ids once, and release the intercept after that.";
-  // The entry stays: another thread may train by the same plan, between its own two releases.
+      << "The privacy ids have changed between the intercept and the first tree of a private "
+         "training. Set the ids once, and release the intercept afterwards.";
+  // Keep the entry: another thread may be between its two releases for the same plan.
 }
 }  // namespace xgboost::dp

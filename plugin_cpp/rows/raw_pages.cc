@@ -61,19 +61,18 @@ void ForEachPage(Context const* ctx, DMatrix* p_fmat,
   auto n_features = static_cast<bst_feature_t>(p_fmat->Info().num_col_);
   for (auto const& page : p_fmat->GetBatches<SparsePage>(ctx)) {
     PageColumns rows{ctx, page, n_features};
-    CHECK(rows.known)
-        << "A row has an entry in a column that the matrix does not have. Give the matrix its "
-           "number of columns, and drop such rows.";
+    CHECK(rows.known) << "A row has an entry in a column outside the matrix. Set the shape of the "
+                         "matrix to its number of columns, and drop such rows.";
     if (rows.rising) {
       fn(page);
       continue;
     }
     auto sorted = Sorted(page);
-    // XGBoost keeps a single entry, depending on the rows around it, and treats a row with as
-    // many entries as columns as complete.
+    // XGBoost would keep one of the entries, depending on the rows around it, and treat a row with
+    // as many entries as columns as complete.
     CHECK((PageColumns{ctx, sorted, n_features}.rising))
-        << "A row has two entries in one column. Give every cell of a sparse matrix once, and drop "
-           "or mend such rows one by one.";
+        << "A row has two entries in one column. Store every cell of a sparse matrix once, and "
+           "drop or fix such rows one by one.";
     fn(sorted);
   }
 }
@@ -108,21 +107,22 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
       declared.store(false, std::memory_order_relaxed);
     }
   });
-  CHECK(finite) << "A row has an infinite feature. Features are finite or missing. Drop or replace "
-                   "such cells row by row.";
-  CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
-                  << "every category that may occur, or map unknown ones to missing.";
+  CHECK(finite)
+      << "A row has an infinite feature. Features must be finite or missing. Drop or replace "
+         "such cells row by row.";
+  CHECK(declared)
+      << "A row has a category outside the domain declared in `dp_categories`. Declare "
+      << "every category that may occur, or replace undeclared ones with missing values.";
 }
 
 void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
                   std::int64_t most) {
   LocalInt local{static_cast<std::int64_t>(n_rows)};
-  // Workers that hide their number of rows get an equal part of the bound each.
+  // Workers that hide their numbers of rows each get an equal part of the bound.
   bool fits = masking.IsOn() ? local.value <= most / masking.workers
                              : SumOverWorkers(ctx, masking, local).value <= most;
   // Not CHECK_LE, which would print the number of rows.
-  CHECK(fits)
-      << "There are too many rows: the sums of more than 2^35 rows, or 2^53 / 2^grid_bits, would "
-         "overflow. Train on fewer rows.";
+  CHECK(fits) << "There are too many rows: sums of more than 2^35 rows, or 2^53 / 2^grid_bits, "
+                 "would overflow. Train on fewer rows.";
 }
 }  // namespace xgboost::dp

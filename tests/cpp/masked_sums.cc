@@ -42,18 +42,18 @@ XGB_DLL int XGDPTestSendShares(void* handle, char const* what, std::uint64_t con
   API_END();
 }
 
-XGB_DLL int XGDPTestAcknowledge(void* handle, std::uint64_t const* said, std::size_t size,
+XGB_DLL int XGDPTestAcknowledge(void* handle, std::uint64_t const* messages, std::size_t size,
                                 std::uint64_t* out) {
   API_BEGIN();
-  auto words = SumsAt(handle)->Acknowledge({said, said + size});
+  auto words = SumsAt(handle)->Acknowledge({messages, messages + size});
   std::copy(words.cbegin(), words.cend(), out);
   API_END();
 }
 
-XGB_DLL int XGDPTestUnmask(void* handle, std::uint64_t const* heard, std::size_t size,
+XGB_DLL int XGDPTestUnmask(void* handle, std::uint64_t const* acknowledgements, std::size_t size,
                            std::int64_t* out) {
   API_BEGIN();
-  auto sums = SumsAt(handle)->Unmask({heard, heard + size});
+  auto sums = SumsAt(handle)->Unmask({acknowledgements, acknowledgements + size});
   std::copy(sums.cbegin(), sums.cend(), out);
   API_END();
 }

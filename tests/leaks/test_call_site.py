@@ -118,7 +118,7 @@ def test_predictions_for_bins_of_the_training_rows_are_refused(loaded):
         lambda: model.predict(binned, pred_leaf=True),
         lambda: model.eval(binned),
     ):
-        with pytest.raises(XGBoostError, match="plain DMatrix"):
+        with pytest.raises(XGBoostError, match="cannot predict for a QuantileDMatrix"):
             use()
     assert model.predict(xgb.DMatrix(PUBLIC[0])).shape == (100,)
     stock = xgb.train({"nthread": 1}, d, 1)

@@ -201,7 +201,7 @@ def test_no_column_split():
             xgb.DMatrix(X, y, data_split_mode=1)
         return
     d = xgb.DMatrix(X, y, data_split_mode=xgb.core.DataSplitMode.COL)
-    with pytest.raises(XGBoostError, match="split by rows, and these are split by columns"):
+    with pytest.raises(XGBoostError, match="data are split by columns"):
         from_plan(plan, d).update(d, 0)
 
 

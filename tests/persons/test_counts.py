@@ -114,10 +114,10 @@ def test_the_bound_of_label_sums_is_attained(size):
 
 def test_request_and_matrix_have_one_unit():
     d = xgb.DMatrix(np.zeros((3, 1)), np.zeros(3))
-    with pytest.raises(xgb.core.XGBoostError, match="unit of privacy"):
+    with pytest.raises(xgb.core.XGBoostError, match="privacy units"):
         native.release_before_trees(d, request_of("rows", 0))
     native.set_persons(d, np.zeros(3))
-    with pytest.raises(xgb.core.XGBoostError, match="unit of privacy"):
+    with pytest.raises(xgb.core.XGBoostError, match="privacy units"):
         native.release_before_trees(d, request_of("rows", 0) | {"unit": "row"})
 
 

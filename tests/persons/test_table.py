@@ -37,11 +37,11 @@ def plan(unit: str, **changes: Any) -> dict[str, Any]:
 
 def test_plan_and_matrix_have_one_unit():
     d = small()
-    with pytest.raises(XGBoostError, match="unit of privacy"):
+    with pytest.raises(XGBoostError, match="privacy units"):
         train_with_plan(plan("person"), d)
     native.set_persons(d, CODES)
     train_with_plan(plan("person"), d)
-    with pytest.raises(XGBoostError, match="unit of privacy"):
+    with pytest.raises(XGBoostError, match="privacy units"):
         train_with_plan(plan("row"), d)
     native.set_persons(d, None)
     train_with_plan(plan("row"), d)
@@ -51,7 +51,7 @@ def test_another_matrix_inherits_nothing():
     """Also where it lies at the same address, which is likely for matrices of one size."""
     for _ in range(20):
         d = small()
-        with pytest.raises(XGBoostError, match="unit of privacy"):
+        with pytest.raises(XGBoostError, match="privacy units"):
             train_with_plan(plan("person"), d)
         native.set_persons(d, CODES)
         del d
@@ -220,7 +220,7 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, mo
         patched.setattr(owner, name, with_other_persons)
         # The claim of the trees is for the persons that it was opened for.
         refused = XGBoostError if where == "tree" else PrivacyRefusal
-        with pytest.raises(refused, match=r"changed the privacy ids|other ids of persons"):
+        with pytest.raises(refused, match=r"changed the privacy ids|other privacy ids"):
             xgb.train(given, d, 1, callbacks=[Sees()])
     assert not seen
     xgb.train(given, d, 1, callbacks=[Sees()])

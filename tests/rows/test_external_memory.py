@@ -210,7 +210,7 @@ def test_no_room_is_an_error_before_any_tree(tmp_path):
     """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
     ended = child(NO_ROOM, tmp_path)
     assert ended.returncode != 0
-    assert "no room for binned rows" in ended.stderr
+    assert "Cannot reserve disk space for binned rows" in ended.stderr
     assert "`cache_prefix`" in ended.stderr
     assert not [path for path in tmp_path.iterdir() if "dp_bins" in path.name]
 

@@ -128,11 +128,11 @@ def test_plans_that_are_masked():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (masked(1, 0), "nothing to mask with one worker"),
+        (masked(1, 0), "at least two workers"),
         (masked(3, 3), "colluders"),
-        (masked(2, 0) | {"split": "exponential"}, "selections need exact sums"),
+        (masked(2, 0) | {"split": "exponential"}, "masked sums require"),
         (masked(2, 0) | {"leaf": {"noise": "laplace"}}, "Gaussian noise"),
-        (masked(2, 0) | {"sampling_num": 1 << 31}, "read all rows"),
+        (masked(2, 0) | {"sampling_num": 1 << 31}, "masked sums require"),
         (masked(1 << 11, 0) | COSTLY | {"leaf": {"sigma2": 1 << 20}}, "too small"),
         (masked(2, 1) | COSTLY | {"leaf": {"sigma2": 1 << 56}}, "too large"),
     ],
@@ -194,5 +194,5 @@ def test_no_release_without_keys():
                **masked(2, 0)}  # fmt: skip
     import xgboost as xgb
 
-    with pytest.raises(XGBoostError, match="agreed on no keys"):
+    with pytest.raises(XGBoostError, match="not agreed on keys"):
         native.release_before_trees(xgb.DMatrix(np.zeros((1, 1)), np.zeros(1)), request)

@@ -16,7 +16,7 @@ from xgb_dp.engine import native
 WORLD, SIZE = 3, 50
 VALUES = np.arange(WORLD * SIZE, dtype=np.uint64).reshape(WORLD, SIZE)
 SUMS = VALUES.sum(axis=0).astype(np.int64).tolist()
-CHANGED = "does not come from there, was changed on its way"
+CHANGED = "cannot be authenticated"
 DIFFERS = "does not confirm that it was told the same"
 USED_UP = "used up"
 
@@ -222,7 +222,7 @@ def test_sums_that_no_rows_make_are_refused():
     """From a party that deviates; elsewhere they would overflow."""
     values = VALUES.copy()
     values[0, 0] = np.uint64(2**63 - 1)
-    refused(sum_up(workers(), values), *["larger than rows and noise can make it"] * 3)
+    refused(sum_up(workers(), values), *["exceeds any possible sum"] * 3)
 
 
 def test_steps_come_in_their_order_and_once():

@@ -163,7 +163,7 @@ def test_variance_of_the_noise(colluders, answers):
 # ------------------------------------------------------------------------- what is sent
 RELEASES: dict[str, dict[str, Any]] = {
     "agree": {"do": "agree"},
-    "in the clear": {"do": "release", "masked": False, "rows": True, "sigma2": 1 << 40},
+    "unmasked": {"do": "release", "masked": False, "rows": True, "sigma2": 1 << 40},
     "masked": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
     "again": {"do": "release", "masked": True, "rows": True, "sigma2": 1 << 20, "key": KEY},
 }
@@ -198,7 +198,7 @@ def masked_words(stream: bytes) -> npt.NDArray[np.uint64]:
 def test_in_the_clear_exact_sums_are_sent(sent):
     """The search below finds what is there."""
     total = sum(exact(rank) for rank in range(WORLD))
-    for rank, (_, stream) in enumerate(sent["in the clear"]):
+    for rank, (_, stream) in enumerate(sent["unmasked"]):
         said = exact(rank) if rank > 0 else total  # rank 0 has added all up
         assert said.tobytes() in stream
         assert uniform(np.frombuffer(stream[: said.nbytes], np.uint64)) < ALARM
@@ -241,7 +241,7 @@ def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent):
 
 def test_a_worker_with_keys_of_its_own_ends_the_release_on_all(answers):
     """Nobody can check its tags, and it can check nobody's."""
-    assert all("does not come from there" in said for said in answers["out of step"])
+    assert all("cannot be authenticated" in said for said in answers["out of step"])
 
 
 # ------------------------------------------------------------------------- a worker dies
@@ -257,8 +257,8 @@ def test_a_worker_that_dies_ends_the_training_on_all(slow, tmp_path):
     assert sorted(a["rank"] for a in alive) == [0, 2]
     for answer in alive:
         out = answer["answers"][0]["out"]
-        assert "A worker has dropped out of a masked sum" in out["message"]
-        assert "cannot go on" in out["again"]
+        assert "A worker has left a masked sum" in out["message"]
+        assert "cannot continue" in out["again"]
         assert out["rounds"] == 2
         assert not out["training"]["complete"]
         leaves = next(e for e in out["training"]["events"] if e["release"] == "leaves")

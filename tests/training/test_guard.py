@@ -124,7 +124,7 @@ def test_plan_cannot_restart(dtrain):
         model.reset()
         model.set_param({"dp_plan": plan, "dp_state": state, "objective": "binary:logistic"})
 
-    with pytest.raises(XGBoostError, match="cannot go on"):
+    with pytest.raises(XGBoostError, match="cannot continue"):
         xgb.train(PARAMS, dtrain, 4, callbacks=[Meddle(restart, 1)])
     booster = xgb.train(PARAMS, dtrain, 3)
     restart(booster)

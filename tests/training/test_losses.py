@@ -234,7 +234,7 @@ def test_outputs_that_move_together_share_their_splits():
     plan, _ = plan_of("all_centred", True)
     plan["id"] = "hand-made"
     describe_plan(dump(plan))
-    with pytest.raises(xgb.core.XGBoostError, match="same splits"):
+    with pytest.raises(xgb.core.XGBoostError, match="require shared splits"):
         describe_plan(dump(plan | {"class_trees": "per_class"}))
 
 

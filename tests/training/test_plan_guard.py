@@ -73,7 +73,7 @@ def test_plan_that_contradicts_itself(booster, dtrain, path, value, named):
         inner = inner[key]
     inner[path[-1]] = value
     if path == ("split",):
-        plan["split_levels"], plan["no_split"], named = 1, True, "random splits"
+        plan["split_levels"], plan["no_split"], named = 1, True, "`no_split` requires"
     with pytest.raises(XGBoostError, match=named):
         from_plan(plan, dtrain).save_config()
 
@@ -91,7 +91,7 @@ def test_categories_are_not_monotone(dtrain, booster):
     plan = plan_of(booster)
     plan["features"][0] = {"kind": "categorical", "size": 3}
     plan["monotone"][0] = 1
-    with pytest.raises(XGBoostError, match="no order"):
+    with pytest.raises(XGBoostError, match="must be 0 for a categorical"):
         from_plan(plan, dtrain).save_config()
 
 
@@ -169,7 +169,7 @@ def test_offered_columns_are_offered_to_rows(dtrain, booster):
     for offered, named in (([], "offered"), ([0], "offered")):
         with pytest.raises(XGBoostError, match=named):
             from_plan({**plan, "offered": offered}, dtrain).update(dtrain, 0)
-    with pytest.raises(XGBoostError, match="unit is a person"):
+    with pytest.raises(XGBoostError, match="not proved for persons"):
         from_plan({**plan, "offered": [0, 1], "unit": "person"}, dtrain).update(dtrain, 0)
 
 

@@ -116,7 +116,7 @@ class CellSums {
 
 struct CandidateRows {
   DMatrix* matrix;
-  Persons const* persons;                // null where the unit of privacy is a row
+  Persons const* persons;                // null if the privacy unit is a row
   std::vector<PackedPair> const& gpair;  // integer gradients, whose Hessians may be weights
 };
 
@@ -135,7 +135,7 @@ void AddRows(CandidateParts const& parts, CandidateRows const& rows, CellFn&& ce
     if (parts.plan.candidates.hessian) {
       sums->Add(page, cell, [&](auto i) { return rows.gpair[i].Sum().hess; });
     } else if (rows.persons) {
-      // Rounded down, so that the rows of a person weigh at most one together.
+      // Rounded down, so that the weights of a person's rows sum to at most 1.
       sums->Add(page, cell, [&](auto i) { return one / rows.persons->NumRowsOfPerson(i); });
     } else {
       sums->Add(page, cell, [&](auto) { return one; });

@@ -49,13 +49,14 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   auto known = ReadKnownNoise(in);
   QuantilePlan plan{in, known.is_none};
   auto n_rows = weights.size();
-  CHECK(n_columns > 0 && n_columns <= kMaxColumns) << "Too many columns, or none.";
+  CHECK(n_columns > 0 && n_columns <= kMaxColumns) << "The number of columns is 0 or too large.";
   CHECK_LT(std::ldexp(static_cast<double>(n_columns) * plan.levels, 2 * plan.shift), 4.6e18)
-      << "The sensitivity of a discovery overflows.";
-  CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have a value for each row.";
+      << "The sensitivity of the discovery overflows.";
+  CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have one value per row.";
   CheckNumRows(ctx, Masking{}, n_rows, kMaxRows);
   for (auto weight : weights) {
-    CHECK(weight >= 0 && weight <= std::int64_t{1} << plan.shift) << "A row weighs too much.";
+    CHECK(weight >= 0 && weight <= std::int64_t{1} << plan.shift)
+        << "The weight of a row is out of range.";
   }
   auto key_bits = plan.levels - 1;
   KeyCells cells{plan.levels};

@@ -175,7 +175,7 @@ std::vector<float> PlaceTreeCuts(QuantileTree const& tree) {
     auto value = KeyToFloat(key);
     auto kind = std::fpclassify(value);
     if (kind == FP_SUBNORMAL && value > 0) {
-      // The end of the cell of zero: some processors would treat this cut as zero.
+      // The end of the cell that contains zero: some processors would treat this cut as zero.
       value = std::numeric_limits<float>::min();
       kind = FP_NORMAL;
     }

@@ -229,7 +229,8 @@ void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> con
     }
     auto below = direction > 0 ? l : r;
     auto above = direction > 0 ? r : l;
-    // Ordered weights are separated by their middle; otherwise both sides meet in their mean.
+    // If the weights are in order, their midpoint separates both sides; otherwise both sides get
+    // their mean.
     auto middle =
         weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above]) : mean(l, r);
     middle = std::clamp(middle, lower[nidx], upper[nidx]);

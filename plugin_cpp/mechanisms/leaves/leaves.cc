@@ -326,7 +326,7 @@ void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
     }
     added.push_back(gradients[k].total);
   }
-  // Over all workers, so that the quotient does not depend on the distribution of rows.
+  // Over all workers, so that the quotient does not depend on how rows are distributed.
   auto all = release.SumOverWorkers(std::move(added));
   for (std::size_t k = 0; k < n_class; ++k) {
     std::vector<GlobalSum> class_sums(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);

@@ -34,7 +34,7 @@ class LeafValue {
     double d = floor_ + lambda_;
     sensitivity_ = (2.0 * floor_ + lambda_) / (d * (d + 1.0));
     if (plan.leaf.geometric_clip) {
-      // Trees count from the start of their ensemble. The clip stays positive.
+      // Trees are counted from the start of their ensemble. The clip stays positive.
       auto age = plan.ensemble == 1 ? round : round % plan.ensemble;
       clip_ = std::max(std::pow(1.0 - plan.leaf.eta, static_cast<double>(age)), 1e-12);
       sensitivity_ = std::min(sensitivity_, 2.0 * clip_);

@@ -71,7 +71,8 @@ class NewtonScore {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
     double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
-    // Children with equal weights are one leaf: their two values could be large and cancel.
+    // Children with equal weights are scored as one leaf, because their two values could be large
+    // and cancel.
     double value = w_b <= w_a
                        ? this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)
                        : this->Value(g_b + g_a, d_b + d_a, this->Weight(g_b + g_a, d_b + d_a));
