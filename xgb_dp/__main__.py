@@ -16,8 +16,8 @@ def main() -> None:
     for position, text in enumerate(sys.argv[1:], 1):
         if not _is_text(text):
             raise SystemExit(
-                f"Error: Argument {position} is not valid UTF-8, which names of files, columns "
-                "and categories must be. Rename the file, or pass the name in UTF-8."
+                f"Error: Argument {position} is not valid UTF-8. Names of files, columns and "
+                "categories must be valid UTF-8. Rename the file, or pass the name in UTF-8."
             )
     try:
         try:

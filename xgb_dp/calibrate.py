@@ -282,8 +282,8 @@ def _searched(
             break
     if best is None:
         raise refusal or BudgetError(
-            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this training. Use fewer "
-            "rounds or a larger epsilon."
+            f"No noise level meets epsilon={epsilon:g}, delta={delta:g} for this training. Use "
+            "fewer rounds or a larger epsilon."
         )
     return best
 

@@ -87,7 +87,7 @@ def test_cells_of_weights(data):
         cells = np.searchsorted(weight_edges(most), w, side="right")
         expected = np.bincount(cells, minlength=sensitivity.LABEL_CELLS) << shift
         assert one[-sensitivity.LABEL_CELLS :] == expected.tolist()
-    with pytest.raises(ValueError, match="wrong length"):
+    with pytest.raises(ValueError, match="does not match the plan"):
         sensitivity.LabelSumSizes.from_request(request | {"num_class": sensitivity.LABEL_CELLS})
 
 

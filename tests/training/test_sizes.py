@@ -426,6 +426,6 @@ def test_few_or_small_steps_have_a_larger_bound(eta, rounds, bound):
 
 
 def test_a_learning_rate_that_is_too_small_is_named_before_anything_is_spent():
-    with pytest.warns(xgb_dp.PrivacyWarning, match="add up to 2.5") as caught:
+    with pytest.warns(xgb_dp.PrivacyWarning, match="rounds is 2.5") as caught:
         xgb.train(asked(eta=0.05), data(50), 50)
-    assert "Leave `eta` or `num_boost_round` out" in str(caught[0].message)
+    assert "Omit `eta` or `num_boost_round`" in str(caught[0].message)

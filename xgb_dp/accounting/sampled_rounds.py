@@ -346,8 +346,8 @@ class ParallelEvent(RoundsEvent):
         ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
         if len(ranges - {0.0}) > 1:  # accountants group all rounds of one kind
             raise LedgerError(
-                "An ensemble in the privacy ledger has selections of different ranges, for which "
-                "there is no bound."
+                "An ensemble in the privacy ledger has selections with different ranges, for "
+                "which no bound is known."
             )
 
 

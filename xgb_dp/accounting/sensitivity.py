@@ -292,7 +292,7 @@ class LabelSumSizes:
         kind = request["kind"]
         lists = sum(name in request for name in ("edges", "weight_edges"))
         if kind == "range" and request["num_class"] != LABEL_CELLS * lists:
-            raise ValueError("A list of cells has the wrong length for its sensitivity.")
+            raise ValueError("The number of label or weight cells does not match the plan.")
         return cls(
             kind=kind,
             shift=request.get("shift", 0),
@@ -306,7 +306,7 @@ class LabelSumSizes:
         """Squared L2 sensitivity of the sums, and the number of sums that one unit can touch."""
         k = self.count // LABEL_CELLS if self.kind == "range" else self.count
         if self.kind == "range" and self.count not in (LABEL_CELLS, 2 * LABEL_CELLS):
-            raise ValueError("A list of cells has the wrong length for its sensitivity.")
+            raise ValueError("The number of label or weight cells does not match the plan.")
         sums: dict[str, Any] = {"public_num_rows": self.public_num_rows, "k": k}
         sums |= {"presence": self.presence, "exposures": self.exposures}
         coordinates = intercept_coordinates(self.kind, person=person, **sums)

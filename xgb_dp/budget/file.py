@@ -95,7 +95,7 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
             written=written,
         ) from None
     raise failed(
-        f"The budget file {str(path)!r} was replaced repeatedly while it was locked",
+        f"The budget file {str(path)!r} was replaced repeatedly during attempts to lock it",
         "Let only xgb_dp.Budget write this file.",
     )
 

@@ -49,7 +49,7 @@ def _check_output(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> 
         raise PrivacyParameterError("The name of an output file is empty. Pass a file name.")
     if path.exists() and not force:
         raise PrivacyParameterError(
-            f"{path} already exists, and models cost privacy budget, so it is not overwritten. "
+            f"{path} already exists and was not overwritten, because models cost privacy budget. "
             "Pass another path, or --force to overwrite it."
         )
     for other, why in taken:

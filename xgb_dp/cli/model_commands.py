@@ -81,8 +81,8 @@ def predict(given: Arguments) -> None:
     domain = read_model_domain(booster, given.model, given.schema_file)
     if given.rate and domain.exposure is None:
         raise PrivacyParameterError(
-            "`--rate` needs a model trained with exposures, and this model was trained without. "
-            "Omit it."
+            "`--rate` requires a model trained with exposures; this model was trained without "
+            "them. Omit --rate."
         )
     import pandas as pd
 

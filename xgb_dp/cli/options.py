@@ -102,7 +102,7 @@ model_schema = click.option(
 budget = click.option(
     "--budget",
     type=FILE,
-    help="Budget file (see `xgb-dp budget`) to charge; an exceeded total is an error.",
+    help="Budget file (see `xgb-dp budget`) to charge; exceeding its total is an error.",
 )
 delta = click.option(
     "--delta", type=float, required=True, help="Delta; choose it far below 1 / number of persons."

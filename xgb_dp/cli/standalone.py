@@ -39,7 +39,7 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
     )
     add("--replace-one", action="store_true", help="use replace-one adjacency")
     add("--unit", choices=["row", "person"], help="expected privacy unit")
-    add("--policy", type=Path, help="policy file that the model has to comply with")
+    add("--policy", type=Path, help="policy file that the model must comply with")
     add("--signer", type=Path, help="file of trusted SSH public keys; requires a signature")
     add(
         "--allow",

@@ -189,14 +189,14 @@ class Names:
             value = _declared(name, what)
             if value is None and not missing:
                 raise PrivacyParameterError(
-                    f"{what} has a missing value, which is not a valid name: missing cells need no "
-                    "name. Remove it."
+                    f"{what} contains a missing value, which is not a valid name. Remove it: "
+                    "missing cells need no name."
                 )
             if value in self._codes:
                 raise PrivacyParameterError(
-                    f"{what} has the same value twice: booleans are read as 0 and 1, and numbers "
-                    "as 64-bit floats, which represent integers exactly only up to 2^53. Remove "
-                    "the duplicate, or use strings."
+                    f"{what} contains the same value twice. Booleans are read as 0 and 1, and "
+                    "numbers as 64-bit floats, which represent integers exactly only up to "
+                    "2^53. Remove the duplicate, or use strings."
                 )
             self._codes[value] = code
         self._absent = self._codes.get(None, ABSENT)
@@ -243,12 +243,12 @@ def _declared(name: Any, what: str) -> float | str | None:
         value = read_value(name)
     except ValueError:
         raise PrivacyParameterError(
-            f"{what} has a name of type {type(name).__name__}. Names must be strings or finite "
-            "numbers."
+            f"{what} contains a name of type {type(name).__name__}. Names must be strings or "
+            "finite numbers."
         ) from None
     if isinstance(value, str) and not is_unicode(value):
         raise PrivacyParameterError(
-            f"{what} has a name that is not valid Unicode: it contains an unpaired surrogate. "
-            "Use only whole characters."
+            f"{what} contains a name with an unpaired surrogate, which is not valid Unicode. "
+            "Rename it."
         )
     return value

@@ -121,7 +121,7 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
         raise PrivacyParameterError(
             f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare every "
             "category that may occur by name (the number of categories does not say which name has "
-            "which code). Use knowledge of the domain, not the rows: "
+            "which code). Use domain knowledge, not the rows: "
             f"{spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. Drop columns that "
             "are not features, such as names and keys."
         )
@@ -153,8 +153,8 @@ def _stored(names: list[Any], what: str) -> list[Any]:
     strings = [str(name) for name in names]
     if len(set(strings)) < len(strings):
         raise PrivacyParameterError(
-            f"{what} contains a number and the string that spells it; a model stores both alike. "
-            "Remove one, or rename both."
+            f"{what} contains a number and the same number as a string; a model cannot "
+            "distinguish them. Remove one, or rename both."
         )
     return strings if any(isinstance(name, str) for name in names) else names
 

@@ -265,7 +265,8 @@ def _objects(ids: list[Any]) -> Coded:
     if kind == "strings" and not all(map(is_unicode, distinct.tolist())):
         raise RowDomainError(
             f"A row has an id in {named.dp_privacy_id} that is not valid Unicode: it contains an "
-            "unpaired surrogate. Pass ids that are not text as bytes, or drop such rows."
+            "unpaired surrogate. If the ids are not text, pass them as bytes; otherwise drop such "
+            "rows."
         )
     return codes, kind, distinct
 

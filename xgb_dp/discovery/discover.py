@@ -225,8 +225,8 @@ def plan_discovery(
     plan = plan_at(mu)
     if compute_epsilon(plan, delta, unit.group_size) > epsilon:
         raise BudgetError(
-            f"No noise meets epsilon={epsilon:g} at delta={delta:g} for this number of columns. "
-            "Examine fewer columns, or increase epsilon or delta."
+            f"No noise level meets epsilon={epsilon:g} at delta={delta:g} for this number of "
+            "columns. Examine fewer columns, or increase epsilon or delta."
         )
     return plan
 

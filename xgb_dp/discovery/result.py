@@ -178,7 +178,7 @@ class Discovery:
         """Describe the privacy cost of the discovery in a sentence."""
         return (
             f"These findings are ({round_up(self.epsilon)}, {self.delta:g})-differentially private "
-            f"for {self.unit.phrase} added or removed. Their cost adds to the cost of every "
+            f"for adding or removing {self.unit.phrase}. Their cost adds to the cost of every "
             "other release from the same rows."
         )
 

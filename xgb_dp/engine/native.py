@@ -29,7 +29,7 @@ from ..errors import NativeLibraryError, RowDomainError
 VARIABLE = "XGB_DP_XGBOOST"
 """Environment variable; if set to ``private``, ``import xgboost`` always imports this build."""
 _LOADED = (
-    "This process loaded a stock xgboost{where} before xgb_dp; it cannot train privately. "
+    "This process loaded the stock xgboost{where} before xgb_dp, so it cannot train privately. "
     "Import xgb_dp first, preferably as `from xgb_dp import xgboost as xgb`; or set the "
     f"environment variable {VARIABLE}=private, so that `import xgboost` always imports the private "
     "build."

@@ -71,8 +71,8 @@ _RULES = (
     Rule("target unit needs one target",
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
          "`dp_target_unit`='released' requires Gaussian noise and a regression with one target and "
-         "a declared range. It is not available for {objective} with several targets, custom "
-         "objectives, classes or shares, nor with {`dp_accountant`}='pure' or "
+         "a declared range. It is not available for several targets, custom objectives, "
+         "classification or shares (here {objective}), nor with {`dp_accountant`}='pure' or "
          "dp_secure_aggregation. Remove it."),
     Rule("weight unit needs bounded weights",
          lambda s: s["dp_weight_unit"] == "released" and not _may_count_weights(s),

@@ -809,9 +809,10 @@ def _chosen(record: Ledger) -> str:
         sparse = any("start" in plan for plan in plans)
         cells = " and a noisy count of their present cells" if sparse else ""
         parts.append(
-            f"The plan{which} is one of {len(plans)} public plans: {choices}. It was chosen by a "
-            f"noisy count of {counted}{rows}{cells}, released first. The choice has no privacy "
-            "cost beyond that release, and the figures hold for the worst case over all plans."
+            f"The plan{which} is one of {len(plans)} public plans: {choices}. It was chosen "
+            f"based on a noisy count of {counted}{rows}{cells}, which was released first. The "
+            "choice has no privacy cost beyond that release, and the figures hold for the worst "
+            "case over all plans."
         )
     return " ".join(parts)
 

@@ -95,10 +95,10 @@ def learning_rate_warnings(settings: Settings) -> list[str]:
     if isinstance(settings.rounds, OpenRounds) or eta * rounds >= _STEPS:
         return []  # open rounds follow the learning rate
     return [
-        f"`eta`={eta:g} and {rounds} rounds add up to {eta * rounds:.3g}, and private training "
-        f"needs about {_STEPS:g}: noise and clipping already make each step small. On our data "
-        "sets this cost up to 0.2 of R2 or 0.02 of AUC. Leave `eta` or `num_boost_round` out, or "
-        "raise one of them."
+        f"`eta`={eta:g} times {rounds} rounds is {eta * rounds:.3g}. Private training needs about "
+        f"{_STEPS:g}, because noise and clipping already make each step small. On our data sets, "
+        "a smaller product cost up to 0.2 of R2 or 0.02 of AUC. Omit `eta` or `num_boost_round`, "
+        "or raise one of them."
     ]
 
 

@@ -115,7 +115,7 @@ def _describe_noise(event: Event) -> str:
         epsilon = event.epsilon
         return f"scale {1.0 / epsilon if epsilon else math.inf:.4g} times the sensitivity"
     if isinstance(event, ThresholdEvent):
-        return f"published from a count of {event.threshold / event.sensitivity:.4g}"
+        return f"published if the noisy count is at least {event.threshold / event.sensitivity:.4g}"
     if isinstance(event, ChoiceEvent):
         return f"one of {len(event.options)} plans"
     if isinstance(event, SelectionEvent):

@@ -62,7 +62,9 @@ def _target_bounds(
     if not pairs or any(parse.listed(v) is None for v in pairs):
         return _target_range(name, value)
     if len(pairs) > _MOST_TARGETS:
-        raise PrivacyParameterError(f"`{name}` has more than {_MOST_TARGETS} targets.")
+        raise PrivacyParameterError(
+            f"`{name}` has more than {_MOST_TARGETS} targets. Train several models."
+        )
     ranges = tuple(_target_range(f"{name}[{i}]", v) for i, v in enumerate(pairs))
     return ranges if len(ranges) > 1 else ranges[0]
 

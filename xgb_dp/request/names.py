@@ -43,7 +43,7 @@ REFUSED: dict[str, str] = {
     "sampling_method": "gradient-based sampling depends on the exact gradients of all rows",
     "colsample_bylevel": _FOR_TREES,
     "colsample_bynode": f"{_FOR_TREES}. "
-    "XGBRFClassifier and XGBRFRegressor set 0.8 unless you pass colsample_bynode=1",
+    "XGBRFClassifier and XGBRFRegressor set it to 0.8 unless you pass colsample_bynode=1",
     "max_leaves": "the order in which leaves grow would depend on exact gains",
     "grow_policy": "lossguide grows the leaf with the largest exact gain first",
     "updater": "it would replace the private tree updater with one that is not private",

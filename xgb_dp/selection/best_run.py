@@ -86,9 +86,9 @@ class SelectionRows:
             read_matrix(matrix)
         if not are_disjoint(find_part(data.train), find_part(data.test), data.unit):
             raise PrivacyRefusal(
-                "The training and test part are not from the same xgb_dp.split, so a row could be "
-                "in both and cost more than the selection accounts for. Nothing was released. "
-                "Pass an unmodified xgb_dp.split."
+                "The training part and the test part are not from the same xgb_dp.split, so a "
+                "row could be in both and cost more than the selection accounts for. Nothing was "
+                "released. Pass an unmodified xgb_dp.split."
             )
         flat = flatten(params)
         given = flat.get(_IDS)

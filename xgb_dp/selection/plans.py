@@ -112,8 +112,8 @@ def _trial(
     for name in ("dp_epsilon", "dp_delta"):
         if name in user:
             raise PrivacyParameterError(
-                f"{name} cannot be set for the single trainings of a selection. Omit it; it is "
-                "derived from the target of the selection."
+                f"{name} cannot be set for individual trainings of a selection. Omit it; it is "
+                "derived from the budget of the selection."
             )
     settings = checked({**flatten(user), "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
     for name, reason in _REFUSED.items():
@@ -161,8 +161,8 @@ def plan_runs(
         mu, run_epsilon = mu * factor, run_epsilon * factor
     if best is None:
         raise BudgetError(
-            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Use fewer "
-            "runs, fewer rounds or a larger epsilon."
+            f"No noise level meets epsilon={epsilon:g}, delta={delta:g} for this selection. Use "
+            "fewer runs, fewer rounds or a larger epsilon."
         )
     return best
 

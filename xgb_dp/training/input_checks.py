@@ -292,7 +292,7 @@ def _check_folder(callback: Any) -> None:
     """Raise if the folder of a checkpoint does not exist, which would abort the training later."""
     local = type(callback) is TrainingCheckPoint and "://" not in callback._path
     if local and not os.path.isdir(callback._path):
-        raise FileNotFoundError("The directory of `TrainingCheckPoint` does not exist.")
+        raise FileNotFoundError("The directory of `TrainingCheckPoint` does not exist. Create it.")
 
 
 def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
@@ -357,9 +357,9 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
     """Refuse binary:logitraw, since a classifier would use its margins as probabilities."""
     if read_one(params, "objective") == "binary:logitraw":
         raise PrivacyParameterError(
-            "`objective`='binary:logitraw' predicts margins, which a classifier would use as "
-            "probabilities. Use 'binary:logistic'; for margins, call "
-            "predict(X, output_margin=True)."
+            "`objective`='binary:logitraw' predicts margins, which a classifier would treat as "
+            "probabilities. Use 'binary:logistic'; for margins, call predict(X, "
+            "output_margin=True)."
         )
 
 
