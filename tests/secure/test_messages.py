@@ -17,7 +17,7 @@ WORLD, SIZE = 3, 50
 VALUES = np.arange(WORLD * SIZE, dtype=np.uint64).reshape(WORLD, SIZE)
 SUMS = VALUES.sum(axis=0).astype(np.int64).tolist()
 CHANGED = "cannot be authenticated"
-DIFFERS = "does not confirm that it was told the same"
+DIFFERS = "does not confirm that it received the same messages"
 USED_UP = "used up"
 
 

@@ -44,7 +44,7 @@ def test_plan_without_a_field(booster, dtrain, field):
         (("candidates", "levels"), 40, "levels"),
         (("noise_free",), True, "sigma2"),
         (("objective",), "count:poisson", "objective"),
-        (("num_class",), 3, "softmax"),
+        (("num_class",), 3, "outputs of the loss"),
         (("score",), "gain", "gain"),
         (("split",), "random", None),
         (("sampling_num",), 0, "sampling_num"),
