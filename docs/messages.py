@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WORDS = 4  # shorter strings are names
 CPP_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 CPP_CALL = r"\b(?:CHECK\w*|LOG\(FATAL\)|Require|Check|Fail|throw|constexpr char)\b"
-CPP_MESSAGE = re.compile(rf'{CPP_CALL}(?:{CPP_STRING.pattern}|[^;{{}}"])*;')
+CPP_MESSAGE = re.compile(rf'{CPP_CALL}(?:{CPP_STRING.pattern}|[^;"])*;')
 
 
 def text_of(node: ast.expr) -> str:

@@ -20,7 +20,7 @@ std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
     Require(std::isfinite(cuts.back()), "a cut is not finite.");
   }
   Require(std::adjacent_find(cuts.cbegin(), cuts.cend(), std::greater_equal<>{}) == cuts.cend(),
-          "cuts must increase strictly.");
+          "cuts must be strictly increasing.");
   return cuts;
 }
 

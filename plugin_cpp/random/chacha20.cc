@@ -150,7 +150,7 @@ void ChaCha20Source::Refill() {
   // A second check, for a fork that bypasses the handler (a direct system call).
   CheckProcess(ProcessId() == process_id_);
   CHECK_LE(n_blocks_ + kBlocks, std::uint64_t{1} << 32)
-      << "The stream of private noise is used up: start a new training.";
+      << "The private noise stream is used up. Start a new training.";
   for (std::size_t i = 0; i < kBlocks; i += kLanes) {
     state_[12] = static_cast<std::uint32_t>(n_blocks_);
     FourBlocks(state_, buffer_.data() + 16 * i);

@@ -58,7 +58,7 @@ def test_plan_without_a_field(booster, dtrain, field):
         (("interactions",), [[10**6]], "interactions"),
         (("interactions",), {}, "interactions"),
         (("features",), {}, "features"),
-        (("features", 0), {"kind": "cuts", "cuts": [1.0, 0.0]}, "increase"),
+        (("features", 0), {"kind": "cuts", "cuts": [1.0, 0.0]}, "strictly increasing"),
         (("features", 0), {"kind": "cuts", "cuts": [0.0, 1e39]}, "finite"),
         (("features", 0), {"kind": "cuts", "cuts": 0.0}, "cuts"),
         (("features", 0), {"kind": "other"}, "kind"),
