@@ -125,7 +125,7 @@ std::shared_ptr<Loss const> MakeShareLoss(JsonReader const&, LabelRange range) {
 }
 
 std::shared_ptr<Loss const> MakeMultiLabelLoss(JsonReader const& in, LabelRange) {
-  // The variance of a label is its Hessian; the row bound leaves about half of it.
+  // The variance of a label is its Hessian; the row bound leaves about half of this variance.
   return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
 }
 

@@ -167,7 +167,7 @@ class ClassQuantiser {
    * @brief Replace the gradients w (p - e_label) and the Hessians of a row by integers. If any of
    *        them is not finite, all become 0.
    *
-   * @param g,h    Entries of the first class. Those of the next classes follow at the stride.
+   * @param g,h    Entries of the first class. The entries of the next classes follow at the stride.
    * @param weight The weight w.
    *
    * @return The norm of the row with the worst label, for C = 1.
