@@ -63,9 +63,9 @@ def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sums over a partition into cells. Each row adds the matrix column of its cell.
+    """Sums over rows that are divided into cells. A row adds its cell's column of `matrix`.
 
-    With several copies, cells and sums repeat for each copy.
+    With several copies, each copy has its own cells and its own sums.
     """
 
     matrix: Ints  # contribution of a row in each cell, in grid units; shape (sums, cells)

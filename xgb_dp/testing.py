@@ -87,7 +87,7 @@ def train_with_plan(
 
 
 def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
-    """Claim a low-level plan for a booster, with a ledger marked as non-private.
+    """Authorize a booster to train a low-level plan, with a ledger marked as non-private.
 
     Args:
         booster: xgboost.Booster with the parameter ``dp_plan`` for this plan.
@@ -95,7 +95,7 @@ def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
         dtrain: xgboost.DMatrix of the training.
 
     Returns:
-        Ledger: The claim, which is stored in the booster.
+        Ledger: The claim of the training, also stored in the booster.
     """
     from .engine import native
     from .mechanisms.plan import Plan

@@ -22,7 +22,7 @@ constexpr std::size_t kRowsAhead = 24;
 constexpr std::size_t kWordsPerLine = kCacheLineBytes / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
 
-/** @brief Offsets of some consecutive features in a table of their own. */
+/** @brief Offsets of consecutive features in a table for these features only. */
 struct BinTile {
   BinOffsets const& offsets;
   std::size_t begin, end;
@@ -31,7 +31,7 @@ struct BinTile {
 };
 
 /**
- * @brief The same for features with at most 2^kBits entries, at a constant distance. An additional
+ * @brief Offsets at a constant distance, for features with at most 2^kBits entries. An additional
  *        cache line between features avoids cache set conflicts.
  */
 template <std::size_t kBits>

@@ -81,7 +81,7 @@ class DenseHistograms : public Level {
     std::vector<std::vector<PackedPair>> words;  // of each thread
   };
   /**
-   * @param scratch  Shared by classes that end their level before the next class begins.
+   * @param scratch  Shared by the classes. Each must end its level before the next one begins.
    * @param is_small Whether sums are packed into words if they fit.
    */
   DenseHistograms(Context const* ctx, Release const& release, BinOffsets const& offsets,

@@ -129,7 +129,7 @@ class RowQuantiser {
   /** @brief Replace the gradients of rows by integers. NaN or infinite values give (0, 0). */
   void operator()(double* g, double* h, std::size_t n) const;
   /**
-   * @brief The same in the mode kPrediction, for pairs of logistic loss.
+   * @brief Replace the gradients and Hessians of logistic loss, in the mode kPrediction.
    *
    * The factor of a row is min(1, C / n), where n is the larger of the norms for both labels at the
    * prediction and weight of the row. The row bound holds for any input.
@@ -152,7 +152,8 @@ class RowQuantiser {
 };
 
 /**
- * @brief The joint row bound of several classes: all gradients and Hessians of a row have one norm.
+ * @brief Applies a joint row bound for several classes, on the norm of all gradients and Hessians
+ *        of a row together.
  *
  * The factor of a row depends on its predictions and weight but not on its label: it uses the
  * largest norm over all possible labels. Rare classes are therefore not weighted down, and the true
@@ -173,7 +174,7 @@ class ClassQuantiser {
    * @return The norm of the row with the worst label, for C = 1.
    */
   double operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
-  /** @brief The same with a known largest norm over all labels, given for a weight of 1. */
+  /** @brief Replace a row whose largest norm over all labels is known, for a weight of 1. */
   double Bound(double norm, double weight, double* g, double* h, std::size_t stride) const;
 
  private:

@@ -54,8 +54,8 @@ class GroupedUtilities {
 };
 
 /**
- * @brief The same choice among all candidates of all groups. Few utilities are computed if the
- *        bounds are close to each other on the scale of the mechanism.
+ * @brief Select from the candidates of all groups by the exponential mechanism. Few utilities are
+ *        computed if the bounds are close to each other on the scale of the mechanism.
  *
  * @return The index group * PerGroup() + i.
  */

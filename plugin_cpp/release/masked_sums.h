@@ -113,7 +113,7 @@ class MaskedSums {
   enum class Step { kSendShares, kAcknowledge, kUnmask, kFailed };
 
   void Go(Step from, Step to);
-  /** @brief Append the tags of a message of this worker, by receiver; zeros for itself. */
+  /** @brief Append this worker's tag for each receiver of a message; zeros for itself. */
   void AppendTags(std::string const& kind, Digest const& content, Words* out) const;
   /** @brief Whether a sender's tag for this worker is correct. */
   [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& content,

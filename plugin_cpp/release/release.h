@@ -42,7 +42,7 @@ struct Released {
  * @brief Function that returns the exact utilities of the candidates of a choice, over all workers.
  */
 using UtilityFn = std::function<common::Span<std::int64_t const>(std::size_t choice)>;
-/** @brief The same for utilities that are computed on demand. */
+/** @brief Function like UtilityFn, but for utilities that are computed on demand. */
 using GroupedUtilityFn = std::function<GroupedUtilities*(std::size_t choice)>;
 
 class Release {
@@ -81,7 +81,7 @@ class Release {
   [[nodiscard]] bool HasAllRows() const;
   /** @brief Exact sums over all workers. Fails if the training masks its sums. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
-  /** @brief The same, written to memory of the caller. */
+  /** @brief Write the exact sums over all workers to `out`, which the caller allocates. */
   void SumOverWorkers(std::vector<LocalSum>* sums, GlobalSum* out) const;
 
   /**

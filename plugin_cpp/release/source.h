@@ -55,7 +55,7 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
                                                              std::string const& test_key,
                                                              std::uint32_t stream_id);
 
-/** @brief The same, keyed by public bytes that all workers have. */
+/** @brief A source for the same purpose, keyed by public bytes that all workers have. */
 [[nodiscard]] std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes,
                                                              std::uint32_t stream_id);
 }  // namespace xgboost::dp

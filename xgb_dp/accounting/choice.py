@@ -176,7 +176,7 @@ def _least(curve: _Envelope, delta: float, low: float) -> float:
 
 
 class WithChoices(Curve):
-    """Choices composed with other releases, by a dominating Gaussian for each choice."""
+    """Choices composed with other releases; a dominating Gaussian replaces each choice."""
 
     def __init__(self, terms: Terms, rows: int, compose: Callable[[Terms], Curve]) -> None:
         self._terms, self._rows, self._compose = terms, rows, compose

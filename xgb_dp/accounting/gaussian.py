@@ -55,7 +55,7 @@ class GaussianTotals:
 
     @classmethod
     def of(cls, events: Sequence[GaussianEvent], group_size: int) -> GaussianTotals:
-        """Totals when `group_size` rows are added or removed together."""
+        """Compute the totals if up to `group_size` rows are added or removed together."""
         used = [e for e in events if e.count and e.sensitivity2]
         if any(e.sigma2 == 0 for e in used):
             return cls(*[math.inf] * 5)

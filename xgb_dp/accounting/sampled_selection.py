@@ -313,9 +313,9 @@ def _bound(
 
     A has `first` rows that B lacks, and B has `second` rows that A lacks.
 
-
-    A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the numbers of rows read. Each A_j is
-    compared with each B_k, in proportions that give the thresholds of one test for Gaussian noise.
+    A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the numbers of rows read. The bound is
+    a weighted sum over all pairs (A_j, B_k). The weights are chosen so that, for Gaussian noise,
+    all pairs use the threshold of the same test.
     """
     log_a = np.repeat(_log_binomial(first, rate)[:, None], x.size, axis=1)
     log_b = _log_binomial(second, rate)[:, None] + x

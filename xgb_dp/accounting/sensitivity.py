@@ -316,7 +316,7 @@ class LabelSumSizes:
 
 
 def columns_sens2(shift: int) -> int:
-    """Squared L2 sensitivity of cells by class and column; the L2 norm is 2^shift."""
+    """Squared L2 sensitivity of the sums by class and column; a row has L2 norm 2^shift."""
     return 1 << (2 * shift)
 
 

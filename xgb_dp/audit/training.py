@@ -238,7 +238,7 @@ def _hits(scores: Floats, thresholds: Floats) -> Ints:
 
 
 def _deviations(a: Ints, n_a: int, b: Ints, n_b: int, epsilon: float, delta: float) -> Floats:
-    """Excess of each set over the claim, in standard deviations, for choosing the best set."""
+    """Estimate by how many standard deviations each rejection set violates the claim."""
     p, q = a / n_a, (b + 1.0) / (n_b + 2.0)
     p1 = (a + 1.0) / (n_a + 2.0)
     factor = math.exp(min(epsilon, 300.0))

@@ -217,7 +217,7 @@ class Arguments(SimpleNamespace):
     """Arguments and options of a command, as attributes."""
 
     def named(self, *names: str) -> dict[str, Any]:
-        """Return some arguments as a dict of keyword arguments."""
+        """Return the named arguments as a dict, to pass as keyword arguments."""
         return {name: getattr(self, name) for name in names}
 
 

@@ -325,7 +325,7 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> FileRows:
-    """Read the training rows of a file into pages in a folder, removed when the command ends."""
+    """Read training rows into pages on disk, which are removed when the command ends."""
     source = FileColumns(path, domain, csv=csv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a regular exit removes the folder
     with ExitStack() as stack:

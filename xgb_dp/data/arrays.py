@@ -65,7 +65,7 @@ def collect_table(values: Any) -> Any:
 
 
 def as_cells(values: Any, what: str) -> np.ndarray:
-    """Return the cells of a column or of a homogeneous table, each read on its own."""
+    """Return the cells of a column or of a homogeneous table; each cell is read separately."""
     values = collect_table(values)
     if find_library(values):
         return read_data(_table if hasattr(values, "columns") else _column, values)
@@ -86,7 +86,7 @@ def encode(values: Any, read: Callable[[np.ndarray], Codes], what: str) -> Codes
 
 
 def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Convert each cell to a number on its own; missing cells become NaN."""
+    """Convert each cell to a number, independently of the others; missing cells become NaN."""
     array = as_cells(values, what)
     if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
         raise RowDomainError("A row does not have exactly one weight. Pass one weight per row.")

@@ -132,7 +132,7 @@ def read_number(cell: Any) -> float:
 
 
 def read_cell_numbers(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """Convert each cell to a number on its own."""
+    """Convert each cell to a number, independently of the other cells."""
     kinds = set(map(type, cells))
     plain = kinds <= {bool, int, float} or (kinds == {str} and "_" not in "".join(cells))
     read: Callable[[Any], float] = float if plain else read_number

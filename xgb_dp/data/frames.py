@@ -2,8 +2,8 @@
 
 The set of categories in a data frame and their order are statistics of its rows, and the model must
 not contain either. The model's categories are therefore the declared ones, whatever the data frame
-lists. Column types are public, except in object columns, whose cells are read one by one. Labels of
-estimators are encoded by the declared classes, each row on its own.
+lists. Column types are public, except in object columns, whose cells are read one by one. An
+estimator encodes each label as its position in the declared classes, row by row.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _stored(names: list[Any], what: str) -> list[Any]:
 
 
 def _numbers(X: Any, column: Any, kind: str) -> Any:
-    """Convert a column to numbers, each cell on its own; None if the column needs no change."""
+    """Convert a column to numbers, cell by cell; None if the column needs no change."""
     if kind in ("object", "decimal"):
         with suppress(RowDomainError):
             return as_numbers(X[column], "feature")
@@ -242,7 +242,7 @@ def parse_classes(classes: Any) -> np.ndarray:
 
 
 def encode_labels(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Return the position of each label in the declared classes; each row on its own."""
+    """Return the position of each label in the declared classes, row by row."""
     labels = as_cells(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()

@@ -254,7 +254,7 @@ class Discovery:
         return {name: value for name, value in params.items() if name != "dp_privacy_id"}
 
     def apply(self, table: Any) -> Any:
-        """Prepare a table for training and prediction, each cell on its own; releases nothing.
+        """Prepare a table for training and prediction, cell by cell; releases nothing.
 
         Categories that were not released become "other", dates are replaced by their parts, and
         strings that mark missing cells become missing. The id column is dropped. Columns that were

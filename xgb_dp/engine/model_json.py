@@ -169,7 +169,7 @@ def _ascends(ends: list[int], last: int) -> bool:
 
 
 def _check_categories(stored: dict[str, Any]) -> None:
-    """Check the end of each column's categories, and the sorted order of the categories."""
+    """Check that the stored categories of each column are complete and sorted consistently."""
     columns, ends, order = stored["enc"], stored["feature_segments"], stored["sorted_idx"]
     if columns == ends == order == []:
         return

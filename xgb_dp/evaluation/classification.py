@@ -821,7 +821,7 @@ class MultipleClasses(ModelKind):
 
     @cached_property
     def _solvers(self) -> list[Solver]:
-        """Solvers for the loss, the top class, and a single class."""
+        """Estimators of cell counts: for the loss, the top class, and a single class."""
         return [Solver.from_matrix(block.matrix) for block in self.blocks[1:4]]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> SeveralClasses:

@@ -451,7 +451,7 @@ class ModelKind(ABC):
 
     @property
     def later(self) -> Later | None:
-        """Limits of a second step; None if there is only one."""
+        """Limits of a second release step; None if there is only one step."""
         return None
 
     @property

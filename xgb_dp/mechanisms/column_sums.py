@@ -35,7 +35,7 @@ _RULES = (
     Rule("column start needs rows as units",
          lambda s: s.starts_from_columns and s.unit != "row",
          "`dp_start`='columns' is refused with {`dp_privacy_id`}: the sensitivity of the sums by "
-         "class and column is not proved for people. Remove one.", PrivacyRefusal),
+         "class and column is not proved for persons. Remove one.", PrivacyRefusal),
     Rule("column start needs a released intercept",
          lambda s: s.starts_from_columns and s.intercept != "released",
          "`dp_start`='columns' needs a released intercept, because the first trees are centred on "
@@ -89,7 +89,7 @@ class ColumnSums(Mechanism):
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """The request for the sums."""
+        """The plan's request for the sums by class and column."""
         if not cls.is_enabled(s):
             return {}
         request = {"kind": "columns", "columns": s.schema.width, "num_class": s.trees_per_round}

@@ -102,7 +102,7 @@ class Correction(Mechanism):
         return cls(bound) if plan["correction"]["on"] else None
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
-        """Gaussian noise on both sums."""
+        """Noise parameters of both sums; Gaussian."""
         sigma2 = grid_sigma2(correction_sens2() / budget.mu2)
         if sigma2 > MAX_SIGMA2:
             raise BudgetError(

@@ -142,14 +142,14 @@ class LabelSums(Mechanism):
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """A larger share if the mean of a regression is not corrected after training."""
+        """Default budget share; larger if a regression's mean is not corrected after training."""
         return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else _COUNT
 
     @classmethod
     def plan_section(
         cls, s: Config, *, counts: bool = False, presence: bool = False
     ) -> dict[str, Any]:
-        """The request for the sums.
+        """The plan's request for the sums of labels.
 
         Args:
             s: Checked settings.

@@ -28,7 +28,7 @@ def _shrinkage(name: str, value: Any, s: Config) -> bool:
 
 
 def _noise_share(s: Config) -> float:
-    """All noise for the learning rates of the default plans; less for a user's smaller one."""
+    """Default of `dp_shrinkage_noise`: 1, but less if the user sets a small learning rate."""
     return min(1.0, max(1e-6, (s["eta"] / 0.5) ** 2)) if "eta" in s.given else 1.0
 
 

@@ -325,8 +325,8 @@ def plot_importance(
 def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     """Compute the contribution of each feature to each row's margin: XGBoost's TreeSHAP values.
 
-    Privacy: leaf values and covers of the model are noisy. The result is about the rows of `data`,
-    like a prediction, and may be shown only to people who may see these predictions.
+    Privacy: leaf values and covers of the model are noisy. Like a prediction, the result depends
+    on the rows of `data`, and may be shown only to people who may see these predictions.
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.

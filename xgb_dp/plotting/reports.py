@@ -224,14 +224,14 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
     Examples:
         >>> ax = xgb_dp.plotting.plot_roc(evaluation)
         >>> ax.get_xlabel()
-        'rate of false positives'
+        'false positive rate'
     """
     false, true, _ = _curve(report, "roc")
     ax = new_axes(ax, 4.4, 4.2)
     ax.plot(false, true, color="C0", linewidth=1.8, label=f"AUC {report.auc}")
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="guessing")
     ax.legend(loc="lower right", frameon=False)
-    return labelled(ax, "ROC curve", "rate of false positives", "rate of true positives")
+    return labelled(ax, "ROC curve", "false positive rate", "true positive rate")
 
 
 def plot_calibration(report: Any, ax: Any = None) -> Any:

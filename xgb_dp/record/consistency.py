@@ -240,7 +240,7 @@ def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
 
 
 def _vague(training: TrainingRecord, name: str) -> frozenset[str]:
-    """The field `name`, if it cannot be checked against the settings of the training.
+    """Return {name} if the settings do not determine this field; otherwise an empty set.
 
     The ledger does not contain the number of cells of public columns, and a person, unlike a row,
     can contribute to all of them.

@@ -75,8 +75,8 @@ def _target_range(name: str, value: Any) -> tuple[float, float]:
     largest = max(-low, high)
     if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
         raise PrivacyParameterError(
-            f"`{name}` must lie within -1e30 and 1e30, and its width must be at least 1e-15 and at "
-            "least a millionth of its larger end, because labels are 32-bit numbers. Choose "
+            f"`{name}` must lie between -1e30 and 1e30, and its width must be at least 1e-15 and "
+            "at least a millionth of its larger end, because labels are 32-bit numbers. Choose "
             "another unit for the target, or subtract a public number from it."
         )
     return low, high
@@ -138,7 +138,7 @@ PARAMETERS = (
                                   "than a million widths away may be replaced by any value of "
                                   "the range.",
               _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
-              values="(low, high) with low < high, within -1e30 and 1e30. reg:squarederror with "
+              values="(low, high) with low < high, between -1e30 and 1e30. reg:squarederror with "
               "several label columns: one pair for all of them, or a list of pairs",
               shown="none; required for regression", recorded=False),
     Parameter("dp_classes", "Number of classes, or the list of class labels.", _classes, None,

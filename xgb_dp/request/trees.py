@@ -93,11 +93,12 @@ PARAMETERS = (
     Parameter("monotone_constraints", "Direction of the prediction in each feature: 1 for "
               "increasing, -1 for decreasing, 0 for no constraint.", monotone_directions,
               lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
-              values="list with one entry per column, the same as a string, or {name: direction}",
+              values="list with one entry per column, a string of such a list, or {name: "
+              "direction}",
               shown="none", plan="monotone"),
     Parameter("interaction_constraints", "Sets of features that may occur together on a path of a "
               "tree.", interaction_sets, (), PUBLIC, "constraints",
-              values="list of lists of columns, or the same as a string", shown="none",
+              values="list of lists of columns, or a string of such a list", shown="none",
               plan="interactions"),
     _stock("eval_metric", "Metrics for public evaluation sets.", "names"),
     _stock("disable_default_eval_metric", "Disables the default metric.", "bool", Flag()),

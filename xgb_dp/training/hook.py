@@ -199,7 +199,7 @@ def _prepared(
 def _claim_warnings(
     dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: bool
 ) -> list[str]:
-    """Warnings that follow from the claim of a training."""
+    """Return the warnings for a training, given its claimed ledger."""
     strings = privacy_warnings.continuation_warnings(claimed)
     # Without a public number of rows, these warnings need a release first.
     if settings["dp_public_num_rows"] is not None:

@@ -154,7 +154,7 @@ class PersonLeaves {
   }
 
  private:
-  /** @brief The same for person number `l`. */
+  /** @brief Add the bounded sums of person number `l` of a group. */
   template <typename LeafT>
   void AddOne(PersonGroup const& group, std::size_t l, std::uint32_t const* rows,
               PersonRows const& given, std::vector<LeafT> const& leaf, std::vector<LocalSum>* out) {

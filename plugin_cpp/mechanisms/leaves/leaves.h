@@ -36,7 +36,7 @@ namespace xgboost::dp {
 [[nodiscard]] std::vector<NodeSum> ReleaseLeaves(Plan const& plan, TreeIndex idx,
                                                  LeafSums const& leaves, TreeTilt* tilt,
                                                  Release* release);
-/** @brief The same by output perturbation (output_leaves.cc). */
+/** @brief Release leaf values by output perturbation (output_leaves.cc). */
 [[nodiscard]] std::vector<NodeSum> ReleaseLeafValues(Plan const& plan, TreeIndex idx,
                                                      LeafSums const& leaves, Release* release);
 

@@ -282,7 +282,7 @@ class PartitionUtilities final : public GroupedUtilities {
     return utility;
   }
 
-  /** @brief The same for splits shared by all classes. */
+  /** @brief Add the utilities of the partitions of a feature, for splits shared by all classes. */
   void AddNorms(bst_feature_t f, Workspace* work) const {
     auto n_cells = n_splits_ + 1;
     Partitions partitions;
@@ -350,7 +350,7 @@ class SelectedSplits : public Splitter {
                                             TreeSpec const& tree, std::int32_t n_levels);
   void ListCandidates(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
-  /** @brief The same for splits shared by all classes. */
+  /** @brief Add the utilities of the candidates of a node, for splits shared by all classes. */
   void AddNorms(OpenNode const& node);
 
   Context const* ctx_;
