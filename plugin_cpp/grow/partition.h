@@ -26,7 +26,7 @@ struct Split {
   [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
     return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
   }
-  /** @brief The same for a code that is either a bin or `missing`. */
+  /** @brief Whether a row goes left, given a code that is either a bin or `missing`. */
   [[nodiscard]] bool GoesLeft(std::uint32_t code, std::uint32_t missing) const {
     return code == missing ? default_left : this->GoesLeft(static_cast<bst_bin_t>(code));
   }

@@ -148,7 +148,7 @@ class FileColumns:
         return read_batches(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
 
     def table(self, read: dict[str, Any], others: list[pa.RecordBatch]) -> FileRows:
-        """Combine the features and the other columns of some rows."""
+        """Combine features that were already read with the other columns of the same rows."""
         cells, domain, missing = join_batches(self.path, others), self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
         return FileRows(

@@ -199,7 +199,7 @@ class Training:
 
     @property
     def widest(self) -> str:
-        """The plan with the most bins. Rows that pass its checks also pass those of other plans."""
+        """The plan with the most bins. Rows that pass its checks pass the checks of every plan."""
         return max(self.options, key=lambda option: int(option.settings["max_bin"])).plan.text
 
     def check_sums(self, dtrain: Any) -> None:
