@@ -51,7 +51,7 @@ class SampledTerm(OtherTerm):
         return SampledCurve(terms, neighbours, work)
 
     def rate_of(self, assignments: int) -> float:
-        """Probability that a row is in at least one of `assignments` independent samples."""
+        """Probability that at least one of `assignments` independent draws selects its rows."""
         if assignments == 1 or self.rate == 1.0:
             return self.rate
         return -math.expm1(assignments * math.log1p(-self.rate))
