@@ -151,11 +151,13 @@ def artefacts(model: xgb.Booster) -> dict[str, str | bytes]:
 
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# Digests and random ids have any four digits by chance. No number has a letter among 32 digits.
+DIGEST = re.compile(r"\b(?=\d*[a-f])[0-9a-f]{32}(?:[0-9a-f]{32})?\b")
 
 
 def numbers(text: str) -> set[float]:
     """All numbers of a text, also those in JSON texts inside of JSON texts."""
-    return {float(token) for token in NUMBER.findall(text)}
+    return {float(token) for token in NUMBER.findall(DIGEST.sub("", text))}
 
 
 def distinctive(value: float) -> bool:

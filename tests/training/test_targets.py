@@ -96,7 +96,7 @@ def test_a_clip_is_what_the_bound_leaves_to_a_target():
     schema = read_schema(matrix(10))
     for changes, clip in (({}, 0.3), ({"dp_max_weight": 2.0}, 0.3), ({"dp_gradient_bound": 1.0},
                           1 / math.sqrt(3 * (1 + 1 / 16)))):  # fmt: skip
-        prepared = prepare({**USUAL, **changes}, schema, 5)
+        prepared = prepare({**USUAL, **changes}, schema, 50)
         loss = with_noise(prepared.draft, prepared.noise)["loss"]
         assert float(loss["clip"]) == pytest.approx(clip)
         assert [float(v) for v in loss["upper"]] == [high for _, high in BOUNDS]

@@ -144,7 +144,7 @@ def _prepared(
 
     # 2. Settings, plans and their noise.
     settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
-    steps_warnings = privacy_warnings.learning_rate_warnings(settings)
+    privacy_warnings.warn(privacy_warnings.learning_rate_warnings(settings))
     prepared = calibrated(input_checks.declared(settings, sample))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
@@ -157,7 +157,6 @@ def _prepared(
     claimed, unbooked = training.claim(), not in_force()
     strings = [
         *privacy_warnings.target_warnings(settings),
-        *steps_warnings,
         *fitted_step_warnings(steps),
         *privacy_warnings.id_column_warnings(schema, ids is not None),
         *_claim_warnings(dtrain, claimed, settings, unbooked=unbooked),
