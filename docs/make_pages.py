@@ -109,9 +109,8 @@ def _rounds() -> str:
 
 
 ABOUT = {
-    Table.DEFAULT: "The default preset chooses these parameters. Its choices are based on "
-    "measurements on public tables ([accuracy](accuracy.md)); other values more often reduce "
-    "accuracy than improve it.",
+    Table.DEFAULT: "The default preset chooses these parameters. Other values more often "
+    "reduce accuracy than improve it ([measurements](accuracy.md)).",
     Table.LOSSES: "Parameters of particular losses ([how-to](howto/objectives.md)).",
     Table.PUBLIC_ROWS: "For data or models without private information "
     "([how-to](howto/public.md)).",

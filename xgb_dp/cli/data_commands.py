@@ -111,8 +111,7 @@ def discover(given: Arguments) -> None:
     """Discover a schema privately from the rows of DATA, and print it.
 
     Spends epsilon and delta. For a CSV file, only the columns with a type option are discovered;
-    Parquet columns have types already. A summary of all findings, including those not in the
-    schema, such as rough ranges, is printed to stderr.
+    Parquet columns have types already. A summary of all findings is printed to stderr.
 
     \b
     xgb-dp discover people.csv --epsilon 0.1 --delta 1e-7 --target income \\
@@ -218,7 +217,7 @@ def split(given: Arguments) -> None:
 
     Spends nothing. Each row, or with --privacy-id each person with all their rows, is in only one
     part and pays either for the model or for its evaluation. A note next to each file (.part.json)
-    identifies the part to `train`, `evaluate`, `select` and budgets. A file without its note, or
+    identifies the part to other commands. A file without its note, or
     changed after the split, counts as all rows. The parts are as sensitive as DATA.
 
     \b

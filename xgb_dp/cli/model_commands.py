@@ -69,10 +69,9 @@ if TYPE_CHECKING:
 def predict(given: Arguments) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
-    Spends no privacy budget of the training rows. Writes one line per row: the predicted class and
-    the class probabilities, the predicted value, or the quantiles in ascending order. Models with
-    several targets or binary labels write the columns target_0, target_1 and so on. Models trained
-    with exposures predict for the exposure of each row.
+    Spends nothing. Writes one line per row: the predicted class and the class probabilities, the
+    predicted value, or the quantiles in ascending order. Models with several targets or binary
+    labels write the columns target_0, target_1 and so on.
     """
     out = given.out
     if out is not None:
@@ -373,9 +372,9 @@ def card(given: Arguments) -> None:
 def verify_model(given: Arguments) -> None:
     """Verify the privacy claims of a model file, without libxgboost.
 
-    Run this before you release a model. It recomputes epsilon from the ledger in the file, checks
-    the trees against the ledger, and lists all other content of the file. It needs neither the
-    private build nor the extra `cli`. `xgb-dp verify --help` lists the options.
+    Recomputes epsilon from the ledger in the file, checks the trees against it, and lists all other
+    content. Needs neither the private build nor the extra `cli`. `xgb-dp verify --help` lists the
+    options.
 
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json

@@ -60,9 +60,8 @@ if TYPE_CHECKING:
 def calibrate(given: Arguments) -> None:
     """Show how much noise an epsilon needs. Reads no rows and spends nothing.
 
-    The noise multiplier is the standard deviation of the noise divided by the sensitivity, the
-    largest change that one row can cause. With a noise multiplier of 40 for leaf values, leaves
-    with fewer than about 40 rows are mostly noise.
+    With a noise multiplier of 40 for leaf values, leaves with fewer than about 40 rows are mostly
+    noise.
     """
     import xgboost  # noqa: F401 - the accountant is ten times faster in the native library
 
