@@ -97,7 +97,7 @@ def learning_rate_warnings(settings: Settings) -> list[str]:
     return [
         f"`eta`={eta:g} times {rounds} rounds is {eta * rounds:.3g}. Private training needs about "
         f"{_STEPS:g}, because noise and clipping already make each step small. On our data sets, "
-        "a smaller product cost up to 0.2 of R2 or 0.02 of AUC. Omit `eta` or `num_boost_round`, "
+        "a smaller product cost up to 0.2 of R2 or 0.04 of AUC. Omit `eta` or `num_boost_round`, "
         "or raise one of them."
     ]
 
