@@ -97,7 +97,7 @@ class Environment:
         )
 
     def check(self, stock: bool, private: bool) -> None:
-        """Check what is installed: which door gives what, and that all of it works and is whole."""
+        """Check which package `import xgboost` gives, and that every file is there and works."""
         if stock:
             self.says(WHOLE)
         self.says(STOCK, "stock" if stock else "private")

@@ -23,7 +23,7 @@ VARIABLE = "XGB_DP_XGBOOST"
 _NAME = "xgboost"
 
 
-class Door:
+class ImportRedirect:
     """Finds the private build under the name ``xgboost``, before all other finders are asked.
 
     Attributes:
@@ -49,7 +49,7 @@ def stock_origin() -> str | None:
     """
     finders: list[object] = list(sys.meta_path)
     for finder in finders:
-        if isinstance(finder, Door):
+        if isinstance(finder, ImportRedirect):
             continue
         find = getattr(finder, "find_spec", None)
         others = [entry for entry in sys.path if entry != FOLDER] if finder is PathFinder else None
@@ -67,12 +67,12 @@ def take() -> None:
 
     Its children unpickle what this process sent them, models for one, and import ``xgboost`` for
     that before they import ``xgb_dp``, if they do at all. Python hands ``sys.path`` to children
-    that start afresh, so an entry at its end tells their doors; other programs do not see it.
+    that start afresh, so an entry at its end informs their redirects; other programs do not see it.
     """
-    DOOR.private = True
+    REDIRECT.private = True
     if FOLDER not in sys.path:
         sys.path.append(FOLDER)
 
 
-DOOR = Door()
-sys.meta_path.insert(0, DOOR)  # type: ignore[arg-type]
+REDIRECT = ImportRedirect()
+sys.meta_path.insert(0, REDIRECT)  # type: ignore[arg-type]

@@ -103,9 +103,10 @@ class Unit:
             public: See ``xgb_dp.record.ledger_model.TrainingRecord``; the default unit is one row.
 
         Raises:
+            KeyError: The record has no group size.
             ValueError: The record is ill-formed.
         """
-        group_size = public.get("hyperparameters", {}).get("group_size", 1)
+        group_size = public["hyperparameters"]["group_size"]
         return cls(public.get("unit", ROW), group_size, public.get("unit_column"))
 
     def to_record(self) -> dict[str, Any]:
