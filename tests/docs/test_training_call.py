@@ -41,7 +41,7 @@ def calls() -> list[tuple[str, str]]:
     d = xgb.DMatrix(x, (x[:, 0] > 0).astype(int))
     params = {"tree_method": "dp_hist", "objective": "binary:logistic"}
     sys.setprofile(record)
-    try:  # an epsilon of no other test: calibrations are cached, and a cached one calls no mechanism
+    try:  # the epsilon of no other test: a cached calibration calls no mechanism
         xgb.train({**params, "dp_epsilon": 1.0625, "dp_delta": 1e-6}, d, 3)
     finally:
         sys.setprofile(None)

@@ -234,10 +234,18 @@ def test_exact_fits_on_predictions_of_a_private_model_warn(name):
             fitted.predict(X)
 
 
-def test_a_grid_search_that_swallows_errors_tells_the_reason():
+@pytest.mark.parametrize(
+    ("remedy", "search"),
+    [
+        (r"xgb_dp\.select", lambda X, y: GridSearchCV(clone(MODEL), **GRID).fit(X, y)),
+        (r"xgb_dp\.evaluate", lambda X, y: cross_val_score(clone(MODEL), X, y, cv=2)),
+        (r"xgb_dp\.evaluate", lambda X, y: learning_curve(make_pipeline(MODEL), X, y, cv=2)),
+    ],
+)
+def test_a_search_that_swallows_errors_of_fit_is_refused_before(remedy, search):
     X, y = arrays()
-    with pytest.raises(ValueError, match=r"xgb_dp\.select"):
-        GridSearchCV(clone(MODEL), **GRID).fit(X, y)
+    with pytest.raises(PrivacyRefusal, match=remedy):
+        search(X, y)
 
 
 def test_xgboosts_own_estimator_is_refused_too():

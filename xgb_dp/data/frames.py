@@ -102,17 +102,25 @@ def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[An
     declared: dict[Any, list[Any]] = {}
     columns = list_columns(X)
     for key, names in categories.items() if isinstance(categories, Mapping) else ():
-        if isinstance(names, str):
+        if isinstance(names, (int, np.integer)):
+            continue  # the number of categories of a coded column
+        if isinstance(names, str) or not isinstance(names, (Sequence, np.ndarray)):
+            got = f"string {names!r}" if isinstance(names, str) else type(names).__name__
             raise PrivacyParameterError(
-                f"`categories` of {key!r} must be a list of names; got the string {names!r}."
+                f"{named.dp_categories} of {key!r} must be a list of names, in the order of their "
+                f"codes; got the {got}."
             )
-        if not isinstance(names, (Sequence, np.ndarray)):
-            continue
         if isinstance(key, (int, np.integer)) and key not in columns and key < len(columns):
             key = columns[key]
         if key in columns:
             declared[key] = list(names)
     return declared
+
+
+_HOW_TO_DECLARE = (
+    "Use domain knowledge, or let xgb_dp.discover find common categories with noise, but do not "
+    "list those of the rows."
+)
 
 
 def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
@@ -121,9 +129,8 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
         raise PrivacyParameterError(
             f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare every "
             "category that may occur by name (the number of categories does not say which name has "
-            "which code). Use domain knowledge, not the rows: "
-            f"{spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. Drop columns that "
-            "are not features, such as names and keys."
+            f"which code): {spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. "
+            f"{_HOW_TO_DECLARE} Drop columns that are not features, such as names and keys."
         )
 
 
@@ -166,9 +173,8 @@ def _numbers(X: Any, column: Any, kind: str) -> Any:
             return as_numbers(X[column], "feature")
         raise RowDomainError(
             f"A row has a cell in column {column!r} that is not a number. If the column contains "
-            "strings, declare every category that may occur, from knowledge of the domain and not "
-            f"from the rows: categories={{{column!r}: ['a', 'b', ...]}}. {DATES} Drop columns "
-            "that are not features, such as names and keys."
+            f"strings, declare their names: categories={{{column!r}: ['a', 'b', ...]}}. "
+            f"{_HOW_TO_DECLARE} {DATES} Drop columns that are not features, such as names and keys."
         )
     declared = X[column].type if find_library(X) == "pyarrow" else X[column].dtype
     if kind == "number":

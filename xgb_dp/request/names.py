@@ -37,6 +37,23 @@ _DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
 _BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
 _NOISE = ("dp_noise_multiplier", "noise_multiplier", "dp_sigma", "sigma")
 _FOR_TREES = "columns are sampled per tree only; use colsample_bytree"
+_ELSEWHERE = {
+    "bounds": "dp_feature_bounds",
+    "data_bounds": "dp_feature_bounds",
+    "depth": "max_depth",
+    "feature_fraction": "colsample_bytree",
+    "iterations": "num_boost_round",
+    "l2_leaf_reg": "lambda",
+    "lambda_l2": "lambda",
+    "max_iter": "num_boost_round",
+    "min_sum_hessian_in_leaf": "min_child_weight",
+    "min_samples_leaf": "min_child_weight",
+    "num_leaves": "max_depth",
+    "num_iterations": "num_boost_round",
+    "target_epsilon": "dp_epsilon",
+    "target_delta": "dp_delta",
+}
+"""Names in LightGBM, CatBoost, scikit-learn, Opacus and diffprivlib, and the closest one here."""
 REFUSED: dict[str, str] = {
     "booster": "only gbtree has private leaves and splits",
     "device": "private training runs on the CPU",
@@ -120,13 +137,17 @@ def check_names(params: Mapping[str, Any]) -> None:
             raise PrivacyRefusal(
                 f"`{name}` is refused in private training: {REFUSED[name]}. Remove it{fix}."
             )
-        near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
+        near = [_ELSEWHERE[name]] if name in _ELSEWHERE else _similar(name)
         hint = f" Did you mean `{spelt(near[0])}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
         raise kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only "
             f"parameters known to be safe.{hint} See the parameter table in the documentation."
         )
+
+
+def _similar(name: str) -> list[str]:
+    return difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
 
 
 def _shown(name: str) -> str:

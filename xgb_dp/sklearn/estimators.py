@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from xgboost import XGBClassifier, XGBModel, XGBRegressor
@@ -68,7 +68,7 @@ from ..record.privacy_warnings import made_of
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
-from ..training.call_stack import warn_of_exact_fits
+from ..training.call_stack import refuse_searches, warn_of_exact_fits
 from ..training.input_checks import check_eval_set, check_sample, refuse_margins
 
 
@@ -239,6 +239,10 @@ class PrivateEstimator(XGBModel):
             n: read_column(n, list(names)) for n, names in (self.categories or {}).items()
         }
         return replace(domain, columns={**(domain.columns or {}), **categories})
+
+    def __sklearn_clone__(self: P) -> P:
+        refuse_searches()
+        return cast("P", super().__sklearn_clone__())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -116,6 +116,13 @@ _REFUSED = {
 
 The first entry found on the call stack determines the message, so specific entries come first.
 """
+_SEARCHES = (
+    "sklearn.model_selection._search.",
+    "sklearn.model_selection._search_successive_halving.",
+    "sklearn.model_selection._validation.cross_validate",
+    "sklearn.model_selection._validation.learning_curve",
+    "sklearn.model_selection._validation.validation_curve",
+)
 _EXACT_FITS = (
     "sklearn.calibration",
     "sklearn.ensemble._stacking",
@@ -131,12 +138,27 @@ def refuse_meta_estimators(*, binary: bool) -> None:
         binary: Whether the model has two declared classes.
     """
     stack = [one for one in callers() if not (binary and _is_fixed_threshold(*one))]
+    _refuse_listed(stack)
+    for caller, frame in stack:
+        _refuse_some(caller, frame)
+
+
+def _refuse_listed(stack: list[tuple[str, FrameType]]) -> None:
     for name, (reason, instead) in _REFUSED.items():
         for caller, _ in stack:
             if caller == name or caller.startswith(name + "."):
                 _refuse(caller, reason, instead)
-    for caller, frame in stack:
-        _refuse_some(caller, frame)
+
+
+def refuse_searches() -> None:
+    """Refuse to be cloned by a scikit-learn search or cross-validation.
+
+    They clone an estimator before the first `fit`. From there an error reaches the user, while
+    errors of `fit` are caught, counted and quoted at the end of a long traceback.
+    """
+    stack = list(callers())
+    if any(caller.startswith(_SEARCHES) for caller, _ in stack):
+        _refuse_listed(stack)
 
 
 def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
