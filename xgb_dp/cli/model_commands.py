@@ -6,7 +6,6 @@ Also contains `audit`, which attacks the installed library.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -347,23 +346,28 @@ def report(given: Arguments) -> None:
 @click.option("--intended-use", default="", help="Intended and unintended uses.")
 @click.option("--data", default="", help="Source of the training data.")
 @click.option("--license", default="", help="Licence of the model.")
-@click.option("--contact", default="", help="Contact for questions.")
+@click.option("--contact", default="", help="Contact for questions; author of a registry entry.")
+@click.option("--curator", default="", help="Organisation that publishes the model (registry).")
+@click.option("--region", default="", help="Region that the data describe (registry).")
 @click.option(
     "--format",
     "kind",
     type=click.Choice(["markdown", "registry"]),
     default="markdown",
-    help="Model card in Markdown, or deployments registry entry in JSON.",
+    help="Model card in Markdown, or draft entry for OpenDP's deployments registry in YAML.",
 )
 @options.force
 def card(given: Arguments) -> None:
     """Write a model card for a saved MODEL, or its entry for the deployments registry."""
     model = given.model
-    words = given.named("name", "data", "intended_use", "contact")
+    words = given.named("name", "description", "data", "intended_use", "contact")
     if given.kind == "registry":
-        text = json.dumps(registry_entry(model, **words), indent=2, allow_nan=False)
+        import yaml
+
+        entry = registry_entry(model, **words, **given.named("curator", "region"))
+        text = yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100)
     else:
-        text = model_card(model, **words, **given.named("description", "license"))
+        text = model_card(model, **words, **given.named("license"))
     print_or_save(text, given.out, force=given.force)
 
 

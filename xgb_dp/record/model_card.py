@@ -7,7 +7,9 @@ computed from noisy sums (``docs/leaks.md``), so importance is free post-process
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,7 +20,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.names import takes
 from .formatting import markdown_code, markdown_prose, markdown_text, round_up
 from .ledger_model import Ledger
-from .privacy_report import PrivacyReport, as_booster, as_dict, meaning, privacy_report, tables
+from .privacy_report import PrivacyReport, as_booster, meaning, privacy_report, tables
 
 
 def _private_report(model: Any) -> PrivacyReport:
@@ -200,24 +202,30 @@ def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:
 def registry_entry(
     model: Any,
     *,
-    name: str = "",
+    name: str = "Private XGBoost model",
+    description: str = "",
     data: str = "",
     intended_use: str = "",
+    curator: str = "",
+    region: str = "",
     contact: str = "",
 ) -> dict[str, Any]:
-    """Describe a model in the format of the OpenDP and NIST deployments registry.
+    """Describe a model in the schema of OpenDP's deployments registry.
 
     Privacy: free post-processing of the ledger.
 
     Args:
         model: A private model that :func:`xgb_dp.privacy_report` accepts.
-        name: Name of the deployment.
+        name: Name of the deployment; the registry's stable address is made from it.
+        description: The purpose of the predictions.
         data: Source of the rows.
-        intended_use: Purpose of the model.
-        contact: Contact for questions.
+        intended_use: Intended and excluded uses.
+        curator: Organisation that publishes the model.
+        region: Region that the data describe.
+        contact: Author of this entry.
 
     Returns:
-        dict: A JSON object.
+        dict: A draft entry; dump it as YAML. Review it, above all the date and missing texts.
 
     Raises:
         PrivacyRefusal: The model is not private.
@@ -226,34 +234,62 @@ def registry_entry(
     Examples:
         >>> from xgb_dp.record.model_card import registry_entry
         >>> entry = registry_entry(model, name="Who comes back")
-        >>> list(entry)[:3]
-        ['name', 'data', 'intended_use']
+        >>> entry["url_slug"], entry["deployment"]["dp_variant"]["variant_name"]
+        ('who-comes-back', 'Approximate DP')
     """
     report = _private_report(model)
-    strings = {"name": name, "data": data, "intended_use": intended_use, "contact": contact}
-    fields = as_dict(report)
+    texts = report.paragraphs()
     masked = any(training.public.get("masked_sums") for training in report.record.trainings)
-    return {
-        **{key: text or "not stated" for key, text in strings.items()},
-        "format": "xgb-dp deployment record",
-        "format_version": 1,
-        "deployment_model": "central, with masked sums" if masked else "central",
-        "release": "one machine-learning model (gradient-boosted trees)",
-        "release_frequency": "once",
-        "flavour": "(epsilon, delta)-differential privacy",
-        "privacy_unit": report.unit.phrase,
-        "neighbours": "one unit added or removed",
-        "epsilon": fields["epsilon"],
-        "delta": fields["delta"],
-        "epsilon_if_one_is_replaced": report.get_epsilon(
-            report.delta, report.unit.group_size, adjacency="replace_one"
-        ),
-        "epsilon_curve": fields["epsilon_curve"],
-        "mechanisms": fields["budget"],
-        "accounting": "exact composition, recomputed from the ledger in the model",
-        "implementation": "xgb-dp",
-        "verification": "xgb-dp verify MODEL",
+    replaced = report.get_epsilon(report.delta, report.unit.group_size, adjacency="replace_one")
+    unknown = "Not stated."
+    curve = "; ".join(f"epsilon {round_up(e)} at delta {d:g}" for d, e in report.epsilon_curve())
+    mechanisms = [
+        f"- {spent.release}: {spent.count} times {spent.mechanism}, {spent.noise}"
+        for spent in report.spending()
+    ]
+    deployment: dict[str, Any] = {
+        "basic": {
+            "name": name,
+            "data_curators": [curator or unknown],
+            "description": description or "Gradient-boosted trees with differential privacy.",
+            "intended_use": intended_use or unknown,
+            "data_product_type": "Machine learning model",
+            "data_product_region": region or unknown,
+            "publication_date": datetime.date.today().isoformat(),
+        },
+        "dp_variant": {
+            "variant_name": "Approximate DP" if report.delta else "Pure DP",
+            "data_domain": data or unknown,
+            "unprotected_quantities": f"{texts['public']} {texts['not covered']}",
+        },
+        "privacy_loss": {
+            "privacy_unit": report.unit.phrase,
+            "privacy_unit_details": "Adjacent data sets differ by one added or removed unit. If a "
+            f"unit is replaced by another, epsilon is {round_up(replaced)}.",
+            "privacy_parameters": {"epsilon": report.epsilon, "delta": report.delta},
+            "privacy_parameters_details": curve,
+        },
+        "deployment_model": {
+            "model_name": "Federated" if masked else "Central",
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {
+            "composition": "Exact composition of all releases, recomputed from the ledger in the "
+            "model file by `xgb-dp verify`.",
+        },
+        "implementation": {
+            "mechanisms": "\n".join([f"xgb-dp {version('xgb-dp')}:", *mechanisms]),
+        },
     }
+    if "preprocessing" in texts:
+        key = "preprocessing_and_hyperparameter_tuning"
+        deployment["implementation"][key] = texts["preprocessing"]
+    if contact:
+        deployment["administrative"] = {"registry_authors": [contact]}
+    slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
+    return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
 
 
 _KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
