@@ -39,7 +39,7 @@ EVENTS = {
     "SelectionEvent", "SampledEvent", "ParallelEvent",
 }  # fmt: skip
 PROPOSERS = (
-    "calibrate.py", "published/", "audit/", "discovery/discover.py",
+    "calibrate.py", "prototype.py", "published/", "audit/", "discovery/discover.py",
     "selection/plans.py",
 )  # fmt: skip
 """Modules that create events only to compute their cost; these never enter a ledger."""
