@@ -13,10 +13,9 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score
 from xgb_dp.accounting import sensitivity
-from xgb_dp.engine import native
 
 from ..stated import range_of_plan
-from .cpp import GRID, IN_THE_CLEAR, NO_CLIP, PAST, cpp_leaf_sums
+from .cpp import GRID, NO_CLIP, PAST, cpp_leaf_sums
 from .strategies import Rows, counts, pairs_of, round_sens2, squared_distance
 
 
@@ -125,17 +124,6 @@ def worst_counts() -> tuple[int, int]:
     return sum((v << 3) ** 2 for v in moved.values()), sensitivity.candidates_sens2(3, 17, 3)
 
 
-def worst_intercept(kind: str, public_num_rows: bool) -> tuple[int, int]:
-    request = {"kind": kind, "num_class": 3, "sigma2": 0, "shift": 9, "target_lower": "-4.0",
-               "target_upper": "4.0", "noise_free": True, **IN_THE_CLEAR}  # fmt: skip
-    if public_num_rows:
-        request["public_num_rows"] = 1
-    y = np.array([1e30 if kind == "regression" else 1.0])
-    sums = native.release_before_trees(xgb.DMatrix(np.zeros((1, 1)), y), request)["sums"]
-    bound = sensitivity.intercept_sens2(kind, 9, public_num_rows=public_num_rows)
-    return squared_distance(sums, [0] * len(sums)), bound
-
-
 def worst_in_the_cpp(objective: str, mode: str) -> tuple[int, int]:
     """One row against no row, both in the C++."""
     plan = make_plan(objective, True, [{"kind": "cuts", "cuts": []}], **GRID, leaf=NO_CLIP)
@@ -151,11 +139,6 @@ def worst_in_the_cpp(objective: str, mode: str) -> tuple[int, int]:
 
 ATTAINED = {
     "counts": (worst_counts, 1.0),
-    "intercept binary": (lambda: worst_intercept("binary", False), 1.0),
-    "intercept binary, public n": (lambda: worst_intercept("binary", True), 1.0),
-    "intercept regression": (lambda: worst_intercept("regression", False), 1.0),
-    "intercept regression, public n": (lambda: worst_intercept("regression", True), 1.0),
-    "intercept multiclass": (lambda: worst_intercept("multiclass", False), 1.0),
     "l1": (lambda: worst_range("l1", "row_weight", "1.0", 0.5), 1.0),
     "gain": (lambda: worst_range("gain", "clip", "0.25", 0.5), 0.999),
     "newton, prediction": (lambda: worst_range("newton", "prediction", "0.25", 9.0), 0.99),

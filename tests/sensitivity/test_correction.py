@@ -1,4 +1,4 @@
-"""The correction of the mean: what a row adds to its sums, in the oracle and in the trainer."""
+"""The correction of the mean: what a row or person adds to its sums, in oracle and trainer."""
 
 import math
 import warnings
@@ -12,91 +12,184 @@ from hypothesis import strategies as st
 
 import xgb_dp
 from tests.reference.comparison import SQUARED, make_plan
-from tests.reference.correction import correct_mean, residual_sums
+from tests.reference.correction import correct_factor, correct_mean, factor_sums, residual_sums
 from tests.reference.draws import Noise
+from tests.reference.losses import loss_of
+from tests.reference.plans import Plan, merge
+from tests.reference.test_losses_against_cpp import plan_of
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
 from xgb_dp.planning import dump
+from xgb_dp.testing import claim_plan
 
 from ..models import events, trees
-from .cpp import xgb_train
+from .strategies import EXAMPLES, text_of
 
 NO_CUT: list[Any] = [{"kind": "cuts", "cuts": []}]
 ON = {"correction": {"on": True, "sigma2": 0}}
 ANCHORS = 7
 BASE = 0.5
 ANY = st.floats(allow_nan=True, allow_infinity=True, width=32)
-FINITE = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False, width=32), st.floats(-8, 8, width=32)
-)
-WEIGHT = st.one_of(st.floats(0, 3, width=32), st.sampled_from([0.0, 1e-30, 1.0, 2.0, 1e30]))
+SIZES = (1, 2, 3, 7, 40, 1000)
+LABELS = (0.0, 0.5, 4.0, -4.0, 9.0, -0.3, 1.7, 1e-30, 1e30, -1e30, 3e38)
+SHIFTS = (0.5, 4.0, -4.0, -0.3, 2.0, 5.0, -30.0, -1e3, 1e6)
+WEIGHTS = (0.0, 1e-30, 0.3, 1.0, 2.0, 3.0, 1e30)
+LARGEST = {"squared": 2.0, "poisson": 8.0, "tweedie": 8.0, "gamma": 8.0}
+"""The most that one unit adds to the mean of the others, by loss: in half widths, or a factor."""
 
 
-@given(ANY, ANY, ANY, FINITE)
+def sums_of_units(plan: Plan, margin: Any, y: Any, weight: Any, who: Any = None) -> tuple[int, int]:
+    """Both sums of the oracle, after a tree that adds nothing."""
+    bound, loss = Bound.of(plan), loss_of(plan)
+    rows = [np.asarray(v, dtype=np.float64) for v in (margin, y, weight)]
+    with np.errstate(all="ignore"):
+        if loss is not None:
+            return factor_sums(bound, loss, *rows, who)
+        return residual_sums(bound, (rows[0] - rows[1]) * rows[2], rows[2], rows[1], 0 * rows[1],
+                             who)  # fmt: skip
+
+
+def plan_with(name: str, unit: str, **bound: str) -> tuple[Plan, Plan]:
+    """One tree of all rows that adds nothing itself, and what XGBoost is told besides."""
+    tree = {"rounds": 1, "depth": 1, "base_margin": True, "unit": unit, "row_bound": bound, **ON,
+            "leaf": {"lambda": "1e12", "shrinkage": False, "max_delta_step": "0.0"}}  # fmt: skip
+    if name == "squared":
+        plan = make_plan(SQUARED, True, NO_CUT, **tree)
+        return merge(plan, {"row_bound": {"max_weight": "1.0"} | bound}), {}
+    plan, extra = plan_of(name, True, **tree)
+    return plan | {
+        "features": NO_CUT,
+        "n_features": 1,
+        "features_per_tree": 1,
+        "monotone": [0],
+    }, extra
+
+
+def shifts(
+    name: str, unit: str, y: Any, margin: Any, weight: Any, **bound: str
+) -> tuple[float, float]:
+    """What a unit moves the mean of seven others by, in the trainer and in the oracle.
+
+    The labels of the others are what is predicted, and they have the largest weight.
+    """
+    plan, extra = plan_with(name, unit, **bound)
+    if name == "squared":
+        base: tuple[float, ...] = (BASE, BASE, 1.0)
+    else:
+        base = (1.0, 0.0, 2.0)
+    labels, margins, weights = (
+        np.append(np.full(ANCHORS, value), column).astype(np.float32)
+        for value, column in zip(base, (y, margin, weight), strict=True)
+    )
+    who = np.append(np.arange(ANCHORS), np.full(np.size(y), ANCHORS))
+    d = xgb.DMatrix(np.zeros((len(labels), 1)), labels, weight=weights, nthread=1)
+    d.set_base_margin(margins)
+    if unit == "person":
+        native.set_persons(d, who)
+    [grown] = trees(train(plan, d, **extra))
+    node = 1 if grown["sum_hessian"][1] > grown["sum_hessian"][2] else 2
+    tree: Any = {"left": [1, -1, -1], "base_weight": [0.0] * 3, "leaf": [0.0] * 3}
+    rows = [v.astype(np.float64) for v in (labels, weights)]
+    where = np.full(len(labels), node)
+    codes = who if unit == "person" else None
+    if name == "squared":
+        g = ((margins - labels) * weights).astype(np.float64)
+        correct_mean(plan, tree, where, g, rows[1], rows[0], Noise(plan), codes)
+        scale = float(plan["row_bound"]["scale"])
+        return float(grown["split_conditions"][node]) / scale, float(tree["leaf"][node]) / scale
+    correct_factor(plan, loss_of(plan), tree, where, margins, *rows, Noise(plan), codes)
+    return math.expm1(grown["split_conditions"][node]), math.expm1(tree["leaf"][node])
+
+
+def train(plan: Plan, d: xgb.DMatrix, **extra: Any) -> xgb.Booster:
+    params = {
+        "tree_method": "dp_hist", "objective": plan["objective"],
+        "dp_plan": (text := text_of(plan)), "nthread": 1, "base_score": 1.0,
+        "disable_default_eval_metric": True, **extra,
+    }  # fmt: skip
+    booster = xgb.Booster(params, [d])
+    claim_plan(booster, text, d)
+    booster.update(d, 0)
+    return booster
+
+
+@given(y=ANY, g=ANY, h=ANY, step=ANY)
 @example(4.0, 8.0, 1.0, 0.0)
 @example(-4.0, -math.inf, 1.0, 0.0)
 @settings(max_examples=500, deadline=None)
 def test_a_row_keeps_the_bound_in_the_oracle(y, g, h, step):
-    bound = Bound.of(make_plan(SQUARED, True, NO_CUT))
+    bound = Bound.of(plan_with("squared", "row")[0])
     with np.errstate(all="ignore"):
-        row = (np.array([v], dtype=np.float64) for v in (g, h, y, step))
-        residuals, ones = residual_sums(bound, *row)
+        residuals, ones = residual_sums(bound, *(np.array([v]) for v in (g, h, y, step)))
     assert residuals * residuals + ones * ones <= sensitivity.correction_sens2()
 
 
-def leaves_of(y: float, weight: float, margin: float, **bound: str) -> tuple[float, float]:
-    """The leaf of all rows after both shifts, of the trainer and of the oracle, in half widths.
-
-    All rows but one have the label that is predicted, the tree itself adds nothing. `bound` are
-    fields of the row bound.
-    """
-    plan = make_plan(
-        SQUARED, True, NO_CUT, rounds=1, depth=1, base_margin=True,
-        leaf={"lambda": "1e12", "shrinkage": False}, row_bound={"max_weight": "1.0"} | bound, **ON,
-    )  # fmt: skip
-    labels = np.append(np.full(ANCHORS, BASE), y).astype(np.float32)
-    weights = np.append(np.ones(ANCHORS), weight).astype(np.float32)
-    margins = np.append(np.full(ANCHORS, BASE), margin).astype(np.float32)
-    d = xgb.DMatrix(np.zeros((ANCHORS + 1, 1)), labels, nthread=1)
-    d.set_weight(weights)
-    d.set_base_margin(margins)
-    [grown] = trees(xgb_train(plan, d))
-    node = 1 if grown["sum_hessian"][1] > grown["sum_hessian"][2] else 2
-    tree: Any = {"left": [1, -1, -1], "base_weight": [0.0] * 3, "leaf": [0.0] * 3}
-    gradients = (margins - labels) * weights
-    rows = (v.astype(np.float64) for v in (gradients, weights, labels))
-    correct_mean(plan, tree, np.full(ANCHORS + 1, node), *rows, Noise(plan))
-    scale = float(plan["row_bound"]["scale"])
-    return float(grown["split_conditions"][node]) / scale, float(tree["leaf"][node]) / scale
+@given(y=ANY, margin=ANY, weight=st.floats(0, 3e38) | st.sampled_from(WEIGHTS))
+@example(4.0, -3e38, 1.0)
+@example(0.0, 3e38, 1.0)
+@settings(max_examples=500, deadline=None)
+def test_a_row_keeps_the_bound_of_the_factor_in_the_oracle(y, margin, weight):
+    plan, _ = plan_with("poisson", "row")
+    residuals, means = sums_of_units(plan, [margin], [y], [weight])
+    assert residuals * residuals + means * means <= sensitivity.correction_sens2()
 
 
-@given(FINITE, WEIGHT, st.floats(-1e6, 1e6, width=32))
-@example(4.0, 1.0, -4.0)
-@example(1e38, 1e30, -100.0)
-@settings(max_examples=150, deadline=None)
-def test_a_row_keeps_the_bound_in_the_trainer(y, weight, margin):
-    """It is the oracle's figure, and no row moves the mean of the others by more than 2 over them,
-    each time."""
+@pytest.mark.parametrize("unit", ["row", "person"])
+@pytest.mark.parametrize("name", LARGEST)
+@EXAMPLES
+@given(data=st.data())
+def test_a_unit_keeps_the_bound_in_the_trainer(name, unit, data):
+    """Trainer and oracle agree, and no unit moves the mean of the others further than stated."""
+    size = data.draw(st.sampled_from(SIZES)) if unit == "person" else 1
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    y, margin, weight = (rng.choice(v, size) for v in (LABELS, SHIFTS, WEIGHTS))
+    if name != "squared":
+        y, margin = np.maximum(np.abs(y), 1e-30), np.minimum(margin, 5.0)
     with np.errstate(all="ignore"):
-        if not np.isfinite((np.float32(margin) - np.float32(y)) * np.float32(weight)):
+        if not np.isfinite(np.float32(margin - y) * weight.astype(np.float32)).all():
             return
-    shift, expected = leaves_of(y, weight, margin)
-    assert abs(shift) <= 2 * 2.0 / ANCHORS
-    assert shift == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    shift, expected = shifts(name, unit, y, margin, weight)
+    assert abs(shift) <= 2 * LARGEST[name] / ANCHORS
+    assert shift == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    who = np.zeros(size, dtype=np.int64)
+    sums = sums_of_units(plan_with(name, unit)[0], margin, y, weight, who)
+    assert sums[0] ** 2 + sums[1] ** 2 <= sensitivity.correction_sens2()
 
 
-def test_the_bound_is_attained():
-    """A prediction at one end and a label at the other: 2^18, and 2^16 at the end."""
-    assert leaves_of(4.0, 1.0, -4.0)[0] == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
-    assert leaves_of(4.0, 1.0, -1e3)[0] == pytest.approx(2.0 / ANCHORS, rel=1e-5)
+UNITS = [("row", 1), *(("person", size) for size in SIZES)]
+
+
+@pytest.mark.parametrize(("unit", "size"), UNITS)
+def test_the_bound_is_attained(unit, size):
+    """A prediction at one end and a label at the other: 2^18, and 2^16 at the end.
+
+    Rows of a person that agree are one row, also within the range.
+    """
+
+    def shift(y: float, margin: float, unit: str = unit, size: int = size) -> float:
+        return shifts("squared", unit, [y] * size, [margin] * size, [1.0] * size)[0]
+
+    assert shift(4.0, -4.0) == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
+    assert shift(4.0, -1e3) == pytest.approx(2.0 / ANCHORS, rel=1e-5)
+    assert shift(1.7, -0.3) == pytest.approx(shift(1.7, -0.3, "row", 1), abs=1e-5)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["poisson", "tweedie", "gamma"])
+def test_the_factor_counts_a_person_as_one_row(name, size):
+    one, _ = shifts(name, "person", [4.0], [-1.0], [2.0])
+    many, _ = shifts(name, "person", [4.0] * size, [-1.0] * size, [2.0] * size)
+    assert one > 0.05
+    assert many == pytest.approx(one, rel=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["clip", "row_weight"])
 def test_weights_count_up_to_their_declared_bound(mode):
     """The row weighs as much as four of the others, or as the heaviest that is allowed."""
     for weight in (4.0, 8.0):
-        shift, expected = leaves_of(4.0, weight, -4.0, mode=mode, max_weight="4.0")
+        shift, expected = shifts("squared", "row", 4.0, -4.0, weight, mode=mode, max_weight="4.0")
         assert shift == pytest.approx(expected, rel=1e-5)
         assert shift == pytest.approx(2.0 / (ANCHORS / 4 + 1), rel=1e-5)
 

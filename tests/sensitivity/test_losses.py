@@ -1,4 +1,4 @@
-"""Losses of the plugin's own: one row moves the sums by no more than is stated, whatever it is."""
+"""Losses of the plugin's own: no row or person moves the sums further than is stated."""
 
 import math
 from typing import Any
@@ -10,11 +10,13 @@ import pytest
 import xgboost as xgb
 from hypothesis import given
 
+from tests.persons.conftest import people
 from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.splits import RowBound as Bound
 from tests.reference.splits import Score
 from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of, plan_of
 from tests.stated import describe_plan
+from xgb_dp.engine import native
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import train_with_plan
 from xgb_dp.training.prepare import prepare
@@ -46,34 +48,63 @@ def modes_of(name: str) -> tuple[str, ...]:
     return MODES[:1] if outputs > 1 else MODES if known else MODES[1:]
 
 
-class Rows:
-    """Rows whose last one the neighbour lacks."""
+SIZES = (1, 2, 3, 30, 1000)
+"""Numbers of rows of the person that the neighbour lacks."""
+BEFORE = people(12, 5)
+"""Whose the rows are that both neighbours have."""
+LOWEST = {"squared_log": 0.0, "labels": 0.0, "shares": 0.0, "poisson": 0.0, "tweedie": 0.0,
+          "gamma": 1e-30}  # fmt: skip
 
-    def __init__(self, drawn: list[Any]) -> None:
+
+class Rows:
+    """Rows whose last ones the neighbour lacks; `who` are the codes of persons."""
+
+    def __init__(self, drawn: list[Any], who: Any = None, ends: Any = None) -> None:
         x, y, w, m = zip(*drawn, strict=True)
         self.x = np.array(x, np.float32)[:, None]
         self.y, self.weight = np.array(y, np.float32), np.array(w, np.float32)
         self.margin = np.array(m, np.float32)
+        self.who, self.ends = who, ends
 
     def matrix(self, n: int) -> xgb.DMatrix:
         """The first n rows."""
         d = xgb.DMatrix(self.x[:n], self.y[:n], weight=self.weight[:n], feature_types=["q"])
         d.set_base_margin(self.margin[:n])
+        if self.ends is not None:
+            d.set_float_info("label_lower_bound", np.abs(self.y[:n]))
+            d.set_float_info("label_upper_bound", self.ends[:n])
+        if self.who is not None:
+            native.set_persons(d, self.who[:n])
         return d
 
 
-def rows(
-    outputs: int, lowest: float, highest: float, *, targets: bool = False
-) -> st.SearchStrategy[Rows]:
-    """One to nine rows with any labels that the objective knows, any weights and margins."""
-    labels = st.sampled_from([y for y in (*LABELS, 0.25, 1.0) if lowest <= y <= highest])
-    row = st.tuples(
-        st.sampled_from((-1.0, 1.0)),
-        st.tuples(*[labels] * outputs) if targets else labels,
-        st.sampled_from(HEAVY),
-        st.tuples(*[st.sampled_from(FINITE)] * outputs),
-    )
-    return st.lists(row, min_size=1, max_size=9).map(Rows)
+def any_rows(name: str, rng: Any, before: int, last: int, *, alike: bool = False) -> Rows:
+    """Any labels that the objective knows, any weights and margins; all last rows may be alike."""
+    loss, n = LOSSES[name][2], before + last
+    labels = [y for y in (*LABELS, 0.25, 1.0) if LOWEST.get(name, -math.inf) <= y]
+    if name in ("shares", "labels"):
+        labels = [y for y in labels if y <= 1.0]
+    columns = (outputs_of(loss),) if name in COLUMNS else ()
+    each = [
+        rng.choice((-1.0, 1.0), n),
+        rng.choice(np.array(labels, np.float32), (n, *columns)),
+        rng.choice(np.array(HEAVY, np.float32), n),
+        rng.choice(np.array(FINITE, np.float32), (n, outputs_of(loss))),
+    ]
+    for column in each if alike else []:
+        column[before:] = column[-1]
+    ends = None
+    if loss["name"] == "survival":
+        first = np.abs(each[1].astype(float))
+        ends = np.choose(rng.integers(0, 3, n), [first, 2 * first + 1, np.inf * np.ones(n)])
+    return Rows(list(zip(*each, strict=True)), ends=ends)
+
+
+def crowd(name: str, rng: Any, size: int, *, alike: bool = False) -> Rows:
+    """Rows of persons, the last of whom has `size` of them."""
+    rows = any_rows(name, rng, len(BEFORE), size, alike=alike)
+    rows.who = np.append(BEFORE, np.full(size, BEFORE.max() + 1))
+    return rows
 
 
 def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> Any:
@@ -100,36 +131,66 @@ def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> 
     return sums
 
 
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("unit", ["row", "person"])
+@pytest.mark.parametrize("name", LOSSES)
 @FEWER
-@given(st.data())
-def test_one_row(name, data):
-    """The C++ sums what the oracle does, and a row moves the sums within their sensitivity."""
-    mode = data.draw(st.sampled_from(modes_of(name)))
-    largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
-    # Only Newton steps have rounds whose outputs move together.
-    unit = data.draw(st.booleans()) and name != "all_centred"
-    of_output = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
-    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit, **of_output)
-    known = LOSSES[name][0] == "reg:logistic"
-    known = known or name == "labels"
-    lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
-    drawn = data.draw(rows(plan["num_class"], lowest, highest, targets=name in COLUMNS))
-    n = len(drawn.y)
-    with_row, without = (sums_of(plan, extra, drawn, k) for k in (n, n - 1))
-    stated = describe_plan(text_of(plan))["leaf_sensitivity2"]
-    assert squared_distance(with_row, without) <= stated
+@given(data=st.data())
+def test_leaf_sums(name, unit, data):
+    """A row or person moves the sums within their sensitivity, whatever leaves its rows are in.
 
+    The C++ sums what the oracle does.
+    """
+    modes = [m for m in modes_of(name) if unit == "row" or m != "filter"]  # no bound for persons
+    mode = data.draw(st.sampled_from(modes))
+    more = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
+    if unit == "person":
+        more = more | {"max_rows_per_person": data.draw(st.sampled_from(("1.0", "2.7", "40.0")))}
+    plan, extra = plan_for(
+        name, mode=mode, gradient_bound=data.draw(st.sampled_from(("0.05", "0.5", "2.5"))),
+        # Only Newton steps have rounds whose outputs move together.
+        unit_hessian=data.draw(st.booleans()) and name != "all_centred", **more,
+    )  # fmt: skip
+    plan |= {"unit": unit}
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    if unit == "row":
+        before = data.draw(st.integers(0, 8))
+        rows = any_rows(name, rng, before, 1)
+    else:
+        before, size = len(BEFORE), data.draw(st.sampled_from(SIZES))
+        rows = crowd(name, rng, size, alike=data.draw(st.booleans()))
+    one, other = (sums_of(plan, extra, rows, n) for n in (len(rows.y), before))
+    described = describe_plan(text_of(plan))
+    assert squared_distance(one, other) <= described["leaf_sensitivity2"]
+    # In the tree of one output: the sums of a row, and the gradients of a person in all leaves.
     bound = Bound.of(plan)
-    moved = np.abs(with_row - without).reshape(plan["num_class"], -1, 2).sum(axis=1)
-    assert mode != "prediction" or (moved <= bound.output_max).all()  # in the tree of one output
-    heavy = np.minimum(drawn.weight.astype(float), bound.heaviest or np.inf)
-    by_output, _ = bounded_pairs(
-        loss_of(plan), bound, drawn.margin, drawn.y.astype(float), heavy, 0
-    )
-    left = drawn.x[:, 0] < 0
-    expected = [p[at][:, :2].sum(axis=0) for p in by_output for at in (left, ~left)]
-    assert np.abs(with_row - np.ravel(expected)).max() <= 1  # one row may round to a neighbour
+    moved = np.abs(one - other).reshape(plan["num_class"], -1, 2).sum(axis=1)
+    if mode == "prediction" and unit == "row":
+        assert (moved <= bound.output_max).all()
+    most = bound.most * bound.output_max[0] // bound.B
+    assert (moved[:, 0] <= most).all()
+    if plan["class_trees"] == "per_class":
+        assert described["score_range"] == 2 * most
+    if unit == "row" and rows.ends is None:
+        heavy = np.minimum(rows.weight.astype(float), bound.heaviest or np.inf)
+        by_output, _ = bounded_pairs(
+            loss_of(plan), bound, rows.margin, rows.y.astype(float), heavy, 0
+        )
+        left = rows.x[:, 0] < 0
+        expected = [p[at][:, :2].sum(axis=0) for p in by_output for at in (left, ~left)]
+        assert np.abs(one - np.ravel(expected)).max() <= 1  # one row may round to a neighbour
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["poisson", "tweedie", "gamma"])
+def test_persons_use_the_bound_of_leaves(name, size):
+    """Rows that agree add nearly all that a person may, in one leaf: the test above can fail."""
+    plan, extra = plan_for(name, mode="row_weight", gradient_bound="0.05")
+    plan |= {"unit": "person"}
+    rows, last = crowd(name, np.random.default_rng(1), size, alike=True), slice(len(BEFORE), None)
+    rows.y[last], rows.margin[last], rows.weight[last] = 4.0, -2.0, 2.0
+    one, other = (sums_of(plan, extra, rows, n) for n in (len(rows.y), len(BEFORE)))
+    stated = describe_plan(text_of(plan))["leaf_sensitivity2"]
+    assert 0.97 * stated < squared_distance(one, other) <= stated
 
 
 def test_the_worst_row_of_targets():
@@ -260,3 +321,18 @@ def test_norms_do_not_depend_on_the_label(name):
         g, h = loss.pairs(margin, np.broadcast_to(y, (len(margin), *np.shape(y))), 0)
         norms_of_label = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))
         assert (norms_of_label <= norms * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("name", ["poisson", "tweedie", "gamma", "normal", "logistic", "extreme"])
+def test_the_factor_of_a_prediction_is_that_of_every_label(name):
+    """No label is cut where the norm is the largest one: mean gradients are not biased."""
+    times = LOSSES[name][2]["name"] == "survival"
+    plan, extra = plan_for(name, mode="prediction", target_lower="0.5" if times else "0.0")
+    b = 1 << plan["grid_bits"]
+    for margin in (-1.0, 0.0, 1.0):
+        moved = []
+        for y, end in ((0.5, 0.5), (2.0, 2.0), (4.0, 4.0), (2.0, math.inf))[: 3 + times]:
+            row = Rows([(1.0, y, 1.0, (margin,))], ends=np.array([end]) if times else None)
+            moved.append(np.hypot(*sums_of(plan, extra, row, 1).reshape(-1, 2).sum(axis=0)))
+        assert max(moved) <= b + 1
+        assert sum(abs(v - b) < 1.5 for v in moved) <= 2  # both ends of the range at most

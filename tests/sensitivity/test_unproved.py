@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost as xgb
+from scipy import sparse
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, MIXED, SOFTMAX, SQUARED, make_plan
@@ -16,6 +17,7 @@ from tests.reference.test_families_against_cpp import COUNTS, JOINT, ON_GRID, OU
 from tests.reference.test_losses_against_cpp import plan_of
 from tests.sensitivity.test_intercept import request_of
 from tests.stated import check_plan
+from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 from xgb_dp.planning import dump
 from xgb_dp.testing import train_with_plan
@@ -141,27 +143,55 @@ def test_weights_that_no_proof_covers(plan):
         train_with_plan(one, d)
 
 
+TWO = {"lower": ["0.0"] * 2, "upper": ["1.0"] * 2}
+
+
 @pytest.mark.parametrize(
-    ("kind", "change"),
+    ("kind", "change", "says"),
     [
-        ("rows", {"public_num_rows": 5}),
-        ("range", {"edges": ["0.0", "1.0"]}),
-        ("range", {"edges": ["1.0", "0.0", "2.0"]}),
-        ("range", {"edges": ["0.0", "1.0", "2.0"], "weight_edges": ["1.0"]}),
-        ("range", {"times": True}),
-        ("cells", {"target_lower": "2.0"}),
-        ("regression", {"exposure_lower": "0.1", "exposure_upper": "1.0"}),
-        ("other", {}),
+        ("rows", {"public_num_rows": 5}, ""),
+        ("rows", {"columns": 4}, ""),
+        ("rows", {"unit": "person"}, "privacy units"),
+        ("range", {"edges": ["0.0", "1.0"]}, ""),
+        ("range", {"edges": ["1.0", "0.0", "2.0"]}, ""),
+        ("range", {"edges": ["0.0", "1.0", "2.0"], "weight_edges": ["1.0"]}, ""),
+        ("range", {"times": True}, ""),
+        ("cells", {"target_lower": "2.0"}, ""),
+        ("multiclass", {"columns": 4}, "columns"),
+        ("binary", {"columns": 4, "public_num_rows": 5}, "columns"),
+        ("regression", {"exposure_lower": "0.1", "exposure_upper": "1.0"}, ""),
+        ("targets", TWO, "number of targets"),
+        ("4 columns", {"columns": None}, ""),
+        ("4 columns", {"public_num_rows": 5}, ""),
+        ("4 columns", {"unit": "person"}, ""),
+        ("other", {}, "unknown kind"),
     ],
     ids=str,
-)
-def test_requests_that_no_proof_covers(kind, change):
+)  # fmt: skip
+def test_requests_that_no_proof_covers(kind, change, says):
     """A row adds to one cell of each list at most, and to as many sums as were asked for."""
-    cells = {"num_class": 4, "edges": ["0.0", "1.0", "2.0"]}
-    target = {"target_lower": "-4.0", "target_upper": "2.0"}
-    request = request_of(kind, **cells, **target)
-    d = xgb.DMatrix(np.zeros((3, 1)), np.ones(3))
+    cells = {"num_class": 4, "edges": ["0.0", "1.0", "2.0"]} if kind != "targets" else {}
+    request = request_of(kind, **cells, target_lower="-4.0", target_upper="2.0")
+    d = xgb.DMatrix(np.zeros((3, 4)), np.ones((3, 3) if kind == "targets" else 3))
     if kind != "other":
         native.release_before_trees(d, request)
-    with pytest.raises(XGBoostError):
-        native.release_before_trees(d, request | change)
+    changed = {k: v for k, v in (request | change).items() if v is not None}
+    with pytest.raises(XGBoostError, match=says or None):
+        native.release_before_trees(d, changed)
+    native.set_persons(d, np.zeros(3))
+    with pytest.raises(XGBoostError, match="privacy units" if kind != "other" else says):
+        native.release_before_trees(d, request)
+
+
+def test_other_numbers_of_cells_than_those_of_the_lists_are_refused():
+    request = request_of("range of labels and weights", num_class=sensitivity.LABEL_CELLS)
+    with pytest.raises(ValueError, match="does not match the plan"):
+        sensitivity.LabelSumSizes.from_request(request)
+
+
+def test_a_row_that_stores_a_column_twice_is_refused():
+    twice = sparse.csr_matrix(
+        (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
+    )
+    with pytest.raises(XGBoostError, match="A row has two entries in one column"):
+        native.release_before_trees(xgb.DMatrix(twice, np.ones(1)), request_of("4 columns"))
