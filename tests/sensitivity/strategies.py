@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+import xgboost as xgb
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from tests.persons.conftest import people
 from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, KeyCells
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
+from tests.reference.persons import bound_persons
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan, range_of_plan, ranged
+from xgb_dp.engine import native
 from xgb_dp.planning import dump
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
@@ -39,6 +44,11 @@ HEAVY = (*WEIGHTS, 2.5, 1e6, FLT_MAX)
 POSITIVE = ("1.0", "0.25", "8.0")  # weights of positive rows
 LABELS = (-4.0, 4.0, 0.0, -0.0, 1e-45, 3.9999998, 4.5, -1e30, FLT_MAX, -FLT_MAX)
 CLASSES = 3
+MODES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(BINARY, ("prediction", "row_weight", "clip")), SQUARED: ("clip", "row_weight"),
+    **dict.fromkeys(MULTICLASS, ("prediction", "row_weight")),
+}  # fmt: skip
+"""Clips that have a bound for an objective."""
 number = st.sampled_from(NUMBERS)
 cell = st.one_of(number, st.just(math.nan), number)
 bounds = st.one_of(  # of a column with private candidates
@@ -47,54 +57,82 @@ bounds = st.one_of(  # of a column with private candidates
 )
 
 
-def label(objective: str) -> st.SearchStrategy[float]:
-    """A valid label; for regression also beyond the declared bounds -4, 4."""
-    if objective == SQUARED:
-        return st.sampled_from(LABELS)
-    return st.integers(0, 1 if objective in BINARY else CLASSES - 1).map(float)
-
-
-def column(kind: str) -> st.SearchStrategy[float]:
-    """A feature value: any finite float or missing, or one of the three declared categories."""
-    return st.sampled_from((0.0, 1.0, 2.0, math.nan)) if kind == "categorical" else cell
-
-
 @dataclass
 class Rows:
-    """A data set whose last row is the one that its neighbour lacks."""
+    """A data set whose last unit the neighbour lacks; `who` are the codes of persons."""
 
     X: npt.NDArray[np.float32]
     y: npt.NDArray[np.float32]
     weight: npt.NDArray[np.float32]
     margin: npt.NDArray[np.float32]
     nodes: npt.NDArray[np.int64]
+    who: npt.NDArray[np.int64] | None = None
+
+    @property
+    def last(self) -> npt.NDArray[np.bool_]:
+        """Rows that the neighbour lacks."""
+        who = np.arange(len(self.y)) if self.who is None else self.who
+        return np.asarray(who == who.max())
+
+    def matrices(self) -> tuple[xgb.DMatrix, xgb.DMatrix]:
+        """Of these rows, and of the neighbour's."""
+        return self._matrix(np.full(len(self.y), True)), self._matrix(~self.last)
+
+    def _matrix(self, at: npt.NDArray[np.bool_]) -> xgb.DMatrix:
+        d = xgb.DMatrix(sparse(self.X[at]), self.y[at], weight=self.weight[at])
+        if self.who is not None:
+            native.set_persons(d, self.who[at])
+        return d
+
+
+def sparse(X: npt.NDArray[np.float32]) -> sp.csr_matrix:
+    """Missing values are not stored."""
+    here = ~np.isnan(X)
+    ends = np.append(0, here.sum(axis=1).cumsum())
+    return sp.csr_matrix((X[here], np.nonzero(here)[1], ends), X.shape)
+
+
+SIZES = (1, 2, 3, 30, 1000)
+"""Numbers of rows of the person that the neighbour lacks."""
+OTHERS = people(20, 5)
 
 
 @st.composite
 def rows(
-    draw: st.DrawFn, objective: str, kinds: list[str], weights: tuple[float, ...] = WEIGHTS
+    draw: st.DrawFn,
+    objective: str,
+    kinds: list[str],
+    weights: tuple[float, ...] = WEIGHTS,
+    unit: str = "row",
 ) -> Rows:
-    """0 to 12 rows and one more; the margins and nodes stand for any trees grown before."""
-    k = CLASSES if objective in MULTICLASS else 1
-    n = draw(st.integers(1, 13))
-    row = st.tuples(
-        st.tuples(*map(column, kinds)),
-        label(objective),
-        st.sampled_from(weights),
-        st.tuples(*[st.sampled_from(MARGINS)] * k),
-        st.integers(0, 2),
+    """0 to 12 rows and one more, or 20 rows of persons and one more person.
+
+    Margins and nodes stand for any trees grown before. The rows of the last person may be alike.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, k = draw(st.integers(1, 13)), CLASSES if objective in MULTICLASS else 1
+    who = None
+    if unit == "person":
+        who = np.append(OTHERS, np.full(draw(st.sampled_from(SIZES)), 1 + OTHERS.max()))
+        n = len(who)
+    numbers = (0.0, 1.0, 2.0, math.nan), (*NUMBERS, math.nan, *NUMBERS)
+    columns = [rng.choice(numbers[kind != "categorical"], n) for kind in kinds]
+    labels = LABELS if objective == SQUARED else range(2 if objective in BINARY else CLASSES)
+    margins = MARGINS if unit == "row" or draw(st.booleans()) else (0.0, 0.3, -2.0)
+    drawn = Rows(
+        np.array(columns, np.float32).T.reshape(n, len(kinds)),
+        rng.choice(np.array(labels, np.float32), n),
+        rng.choice(np.array(weights, np.float32), n),
+        rng.choice(np.array(margins, np.float32), (n, k)),
+        rng.integers(0, 3, n),
+        who,
     )
-    drawn = draw(st.lists(row, min_size=n, max_size=n))
-    if n > 2 and draw(st.booleans()):
-        drawn[1:-1] = [drawn[0]] * (n - 2)  # equal values: masses at one point
-    X, y, w, m, nodes = (list(v) for v in zip(*drawn, strict=True))
-    return Rows(
-        np.array(X, np.float32).reshape(n, len(kinds)),
-        np.array(y, np.float32),
-        np.array(w, np.float32),
-        np.array(m, np.float32).reshape(n, k),
-        np.array(nodes),
-    )
+    each = (drawn.X, drawn.y, drawn.weight, drawn.margin, drawn.nodes)
+    if draw(st.booleans()):  # equal values: masses at one point, or a person whose rows are alike
+        at = slice(1, -1) if unit == "row" else slice(len(OTHERS), None)
+        for column in each if unit == "row" else each[1:4]:
+            column[at] = column[0 if unit == "row" else -1]
+    return drawn
 
 
 def squared_distance(a: Any, b: Any) -> int:
@@ -111,14 +149,13 @@ def too_fine(plan: dict[str, Any]) -> bool:
 
 
 @st.composite
-def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) -> dict[str, Any]:
+def plans(
+    draw: st.DrawFn, objective: str, score: str = "l1", unit: str = "row", **changes: Any
+) -> dict[str, Any]:
     """A plan without noise whose row bound, grid and score are drawn too."""
-    other = "clip" if objective == SQUARED else "prediction"
-    mode = other if draw(st.booleans()) else "row_weight"
-    if score == "gain":
-        mode = "clip"
+    modes = ("clip",) if score == "gain" else MODES[objective]
     bound = {
-        "mode": mode,
+        "mode": draw(st.sampled_from(modes)),
         "positive_weight": draw(st.sampled_from(POSITIVE)) if objective in BINARY else "1.0",
         "gradient_bound": draw(st.sampled_from(("0.05", "0.3", "0.5", "1.0", "2.5"))),
         "hessian_weight": draw(st.sampled_from(("0.001", "0.0225", "0.25", "1.0", "4.0"))),
@@ -132,13 +169,24 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
         "score_clip": draw(st.sampled_from(("0.05", "0.5", "2.0", "9.0"))),
         "leaf": {"lambda": draw(st.sampled_from(("0.0", "1.0", "30.0")))},
     }
-    features = [{"kind": "cuts", "cuts": []}]
-    plan = make_plan(objective, True, features, **drawn)
+    if unit == "person":
+        count = draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0")))
+        drawn |= {"unit": unit, "row_bound": bound | {"max_rows_per_person": count}}
+    plan = make_plan(objective, True, [{"kind": "cuts", "cuts": []}], **drawn)
     for name, value in changes.items():
         plan[name] = plan[name] | value if isinstance(value, dict) else value
-    while (score == "newton" and range_of_plan(plan) >= 1 << 23) or too_fine(plan):
+    while refused(plan) or (score == "newton" and range_of_plan(plan) >= 1 << 23):
         plan["grid_bits"] -= 1  # wider ranges and larger Hessians are refused
     return plan
+
+
+def refused(plan: dict[str, Any]) -> bool:
+    """Whether the grid of a plan is too fine for the library."""
+    try:
+        describe_plan(text_of(plan))
+    except xgb.core.XGBoostError:
+        return bool(plan["grid_bits"] > 1)
+    return too_fine(plan)
 
 
 # ------------------------------------------------------------------------------- stated figures
@@ -169,6 +217,21 @@ def pairs_of(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
             )
             for k in range(g.shape[1])
         ]
+
+
+def bounded(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
+    """Per class, the integers of every row within the bounds of rows and persons."""
+    by_class, bound = pairs_of(plan, data), Bound.of(plan)
+    if data.who is None:
+        return by_class
+    wide = data.y.astype(float), data.weight.astype(float)
+    norms = np.minimum(wide[1], bound.heaviest) if bound.heaviest > 0 else wide[1]
+    with np.errstate(all="ignore"):
+        if bound.mode == "prediction":
+            g, h = objectives.gradients(plan["objective"], data.margin, data.y, data.weight)
+            norms = bound.norms(g.astype(float), h.astype(float), wide[0], norms)
+    bound_persons(bound, by_class, data.who, norms)
+    return by_class
 
 
 def counts(
