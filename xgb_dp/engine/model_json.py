@@ -95,7 +95,7 @@ class ModelJson:
 
     def to_bytes(self) -> bytearray:
         """Return the content of a model file that a Booster can load."""
-        return bytearray(json.dumps(self.content).encode())
+        return bytearray(json.dumps(self.content, ensure_ascii=False).encode())
 
     def part(self, path: Sequence[str]) -> Any:
         """Return the value at a path of nested keys."""
