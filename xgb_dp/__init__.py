@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .discovery.discover import discover
     from .discovery.result import Discovery
-    from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
+    from .evaluation import EvaluationReport, Split, evaluate, split
     from .record.model_card import model_card
     from .record.privacy_report import PrivacyReport, PrivacyTotal, privacy_report
     from .record.verify import Verification, verify
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "BudgetError",
-    "CalibratedModel",
     "DPXGBClassifier",
     "DPXGBRegressor",
     "Discovery",
@@ -77,7 +76,6 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Budget": "budget",
-    "CalibratedModel": "evaluation",
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
     "Discovery": "discovery.result",

@@ -2,8 +2,6 @@
 
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import xgb_dp
@@ -41,17 +39,6 @@ def test_budgets_and_calibrated_models(model):
     assert xgb_dp.privacy_report("b.json").epsilon > xgb_dp.privacy_report(model).epsilon
     more = [*TARGET, "--epsilon", "2.5", "--budget", "budget.json"]
     assert "exceed" in fails("evaluate", model, "rows.csv", *more)
-
-
-def test_a_curve_is_read_by_predict(model):
-    run("evaluate", model, "rows.csv", *TARGET, "--calibrated", "c.json", "--method", "isotonic")
-    run("predict", "c.json", "rows.csv", "--out", "c.csv")
-    run("predict", model, "rows.csv", "--out", "p.csv")
-    curve = xgb_dp.CalibratedModel("c.json").curve
-    content = pd.read_csv("c.csv")["probability_yes"]
-    assert min(curve.probabilities) - 1e-6 <= content.min()
-    assert content.max() <= max(curve.probabilities) + 1e-6
-    assert not np.allclose(content, pd.read_csv("p.csv")["probability_yes"])
 
 
 def test_two_models(model):

@@ -46,7 +46,7 @@ def judged(trained, d) -> Any:
 @pytest.fixture(scope="module")
 def model(trained, judged) -> xgb.Booster:
     """A model with names, categories and a calibration, and text that is not ASCII."""
-    calibrated = judged.calibrated(trained, method="isotonic").booster
+    calibrated = judged.calibrated(trained)
     attach(calibrated, dp_schema=json.dumps({"columns": ["größe"]}))
     return calibrated
 
@@ -80,9 +80,6 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     ),
     "a part of the objective": lambda c: c["learner"]["objective"].__setitem__(
         "17_param", {"a": "54321.77"}
-    ),
-    "calibration": lambda c: c["learner"]["attributes"].__setitem__(
-        "dp_calibration", c["learner"]["attributes"]["dp_calibration"] + " "
     ),
     "schema": lambda c: c["learner"]["attributes"].__setitem__("dp_schema", "exact mean 5.77"),
     "scikit_learn": lambda c: c["learner"]["attributes"].__setitem__("scikit_learn", "mean 5.77"),
@@ -208,8 +205,7 @@ def test_keys_in_another_order_do_not_pass(trained, tmp_path):
 
 DOORS: dict[str, Callable[[xgb.Booster, Any, xgb.DMatrix], object]] = {
     "continued": lambda model, judged, d: xgb.train(PARAMS, d, 1, xgb_model=model),
-    "platt": lambda model, judged, d: judged.calibrated(model, method="platt"),
-    "isotonic": lambda model, judged, d: judged.calibrated(model, method="isotonic"),
+    "calibrated": lambda model, judged, d: judged.calibrated(model),
     "attached": lambda model, judged, d: attach(model, dp_schema="{}"),
 }
 

@@ -78,12 +78,7 @@ def _input_files() -> Iterator[Path]:
 
 def model_file(path: Path, model: Any) -> Output:
     """Return the output for a model, in the format of the file extension (default UBJSON)."""
-    from xgboost import Booster
-
-    if isinstance(model, Booster):
-        kind = "json" if path.suffix == ".json" else "ubj"
-        return path, bytes(model.save_raw(kind))
-    return path, model.save_model
+    return path, bytes(model.save_raw("json" if path.suffix == ".json" else "ubj"))
 
 
 def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:

@@ -212,12 +212,6 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
     "--json", "json_path", type=OUT, help="Also write the metrics as JSON; - prints only JSON."
 )
 @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
-@click.option(
-    "--method",
-    type=click.Choice(["platt", "isotonic"]),
-    default="platt",
-    help="With --calibrated: platt (readable by stock XGBoost) or isotonic (not readable by it).",
-)
 @options.model_schema
 @options.csv
 @options.force
@@ -270,8 +264,7 @@ def evaluate(given: Arguments) -> None:
         if given.json_path is not None and not printed:
             outputs.append((given.json_path, report.to_json() + "\n"))
         if calibrated is not None:
-            adjusted = report.calibrated(booster, method=given.method)
-            outputs.append(model_file(calibrated, adjusted))
+            outputs.append(model_file(calibrated, report.calibrated(booster)))
         try:
             save(*outputs)
         finally:  # the metrics have cost budget, so print them even if a file cannot be written

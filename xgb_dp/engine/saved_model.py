@@ -1,8 +1,6 @@
-"""Saved models: read files and trees, change models, and predict calibrated probabilities.
+"""Saved models: read files and trees, change models, and predict probabilities.
 
-Error messages name the file. The trees of a model can be replaced and its margins scaled. A model
-may store an increasing curve from margins to probabilities in an attribute. XGBoost keeps the
-attribute but ignores it during prediction, so this module computes the calibrated probabilities.
+Error messages name the file. The trees of a model can be replaced and its margins scaled.
 
 Nothing here determines the privacy cost of a model; see ``model_json.py``.
 """
@@ -23,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LedgerError, PrivacyParameterError
-from . import model_json, ubjson
+from . import ubjson
 from .model_json import BOOSTER, NUMBERS, TREES, ModelJson, check_depth
 
 
@@ -446,73 +444,8 @@ def _shortest(values: Floats) -> list[float]:
     return [float(str(v)) for v in values.astype(np.float32)]
 
 
-CURVE = "dp_calibration"
-"""Model attribute that stores the calibration curve."""
 CLASSES = "dp_classes"
 """Model attribute that stores the class names, in the order of their codes."""
-_MOST = 4096
-
-
-@dataclass(frozen=True)
-class MarginCurve:
-    """Map margins to probabilities by linear interpolation; constant outside the given margins."""
-
-    margins: tuple[float, ...]  # ascending, finite
-    probabilities: tuple[float, ...]  # same length, in (0, 1), non-decreasing
-    rounds: int  # number of rounds of the calibrated model
-
-    def __post_init__(self) -> None:
-        valid = 1 <= len(self.margins) == len(self.probabilities) <= _MOST
-        valid = valid and all(math.isfinite(m) for m in self.margins)
-        valid = valid and all(a < b for a, b in pairwise(self.margins))
-        valid = valid and all(0.0 < p < 1.0 for p in self.probabilities)
-        valid = valid and all(a <= b for a, b in pairwise(self.probabilities))
-        if not valid or type(self.rounds) is not int or self.rounds < 0:
-            raise ValueError(
-                "a curve must have increasing margins and non-decreasing probabilities"
-            )
-
-    def __call__(self, margins: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the probability at each margin."""
-        return np.asarray(np.interp(np.asarray(margins), self.margins, self.probabilities))
-
-    def to_json(self) -> str:
-        """Format as JSON for the model attribute."""
-        return json.dumps({"form": 1, **vars(self)}, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> MarginCurve:
-        """Read the JSON that :meth:`to_json` returns."""
-        data = model_json.loads(text)
-        names = {"form", "margins", "probabilities", "rounds"}
-        if not isinstance(data, Mapping) or set(data) != names or data["form"] != 1:
-            raise ValueError("the curve has an unknown format")
-        try:
-            margins, probabilities = map(float, data["margins"]), map(float, data["probabilities"])
-            return cls(tuple(margins), tuple(probabilities), data["rounds"])
-        except TypeError:
-            raise ValueError("a curve must consist of numbers") from None
-
-    @classmethod
-    def from_booster(cls, booster: Any) -> MarginCurve | None:
-        """Return the curve stored in a model, or None."""
-        text = booster.attr(CURVE)
-        if text is None:
-            return None
-        try:
-            curve = cls.from_json(text)
-        except ValueError:
-            raise LedgerError(
-                f"The model attribute {CURVE!r} is damaged. Calibrate the model again, or remove "
-                f"the curve: booster.set_attr({CURVE}=None)."
-            ) from None
-        if curve.rounds != booster.num_boosted_rounds():
-            raise LedgerError(
-                f"The probabilities of this model were calibrated after {curve.rounds} rounds, "
-                f"but the model now has {booster.num_boosted_rounds()}. Calibrate it again, or "
-                f"remove the curve: booster.set_attr({CURVE}=None)."
-            )
-        return curve
 
 
 def class_names(text: str, count: int) -> list[Any]:
@@ -559,12 +492,8 @@ def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
     """Predict probabilities, or the values of a regression.
 
     Privacy: free post-processing of the model.
-
-    If the model stores a :class:`MarginCurve`, the probabilities come from this curve.
     """
-    objective, curve = read_objective(booster), MarginCurve.from_booster(booster)
-    if curve is not None:
-        return curve(booster.predict(matrix, output_margin=True))
+    objective = read_objective(booster)
     if objective not in ("binary:logitraw", "multi:softmax"):
         return np.asarray(booster.predict(matrix))
     margin = np.asarray(booster.predict(matrix, output_margin=True), dtype=np.float64)

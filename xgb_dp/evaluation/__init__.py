@@ -8,11 +8,10 @@ from .classification import ComparisonReport, SeveralClasses, TwoClasses
 from .figures import Figure, Values
 from .measure import evaluate
 from .regression import Errors
-from .report import CalibratedModel, EvaluationReport
+from .report import EvaluationReport
 from .row_split import Split, split
 
 __all__ = [
-    "CalibratedModel",
     "ComparisonReport",
     "Errors",
     "EvaluationReport",

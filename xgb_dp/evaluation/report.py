@@ -2,8 +2,7 @@
 
 Platt scaling maps a margin to offset + slope * margin, which is again a sum of trees: every leaf
 is multiplied by the slope and the intercept is shifted, so stock XGBoost gives the same
-predictions. An isotonic curve of the margin is not a sum of trees, so the model carries it as an
-attribute.
+predictions.
 
 Everything here is post-processing of one released table.
 """
@@ -11,7 +10,6 @@ Everything here is post-processing of one released table.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
@@ -19,16 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from ..accounting import GaussianEvent, Unit, make_accountant
-from ..engine.saved_model import CURVE, ChangedModel, MarginCurve, probabilities
+from ..engine.saved_model import ChangedModel
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..parameters.parse import mapped, parse_number
 from ..record import ledger
-from ..record.content import attach, check_bound, store_bound
+from ..record.content import check_bound, store_bound
 from ..record.formatting import round_up, visible
 from ..record.ledger import tree_names
 from ..record.pipelines import steps_of
@@ -236,27 +233,23 @@ class EvaluationReport:
         fp, fn = read_cost(cost)
         return float(self.overall.best_threshold(fp, fn)[0])
 
-    def calibrated(self, model: Any, *, method: str = "platt") -> Any:
-        """Return a copy of the model with calibrated probabilities.
+    def calibrated(self, model: Any) -> Any:
+        """Return a copy of the model with probabilities calibrated by Platt scaling.
 
-        "platt" maps each margin to offset + slope * margin. The result is again a tree model and
-        gives the same predictions in stock XGBoost. "isotonic" maps margins to probabilities by a
-        nondecreasing curve, which trees cannot represent: stock XGBoost predicts without the curve.
+        Each margin is mapped to offset + slope * margin. The result is again a tree model and gives
+        the same predictions in stock XGBoost.
 
         Privacy: free post-processing. The events of the evaluation are added to the ledger of the
         copy, because its probabilities depend on the evaluated rows.
 
         Args:
             model: The model that was evaluated.
-            method: "platt" or "isotonic". "isotonic" can fit any shape but needs more rows.
 
         Returns:
-            For an estimator or pipeline of this package, one of the same type. For other models, an
-            xgboost.Booster ("platt") or an xgb_dp.CalibratedModel ("isotonic").
+            An estimator or pipeline of the same type; for other models, an xgboost.Booster.
 
         Raises:
-            PrivacyParameterError: `model` is not the evaluated model or not a binary classifier, or
-                `method` is unknown.
+            PrivacyParameterError: `model` is not the evaluated model or not a binary classifier.
             PrivacyRefusal: The model and the evaluation have different privacy units.
         """
         booster = as_booster(model)
@@ -270,8 +263,7 @@ class EvaluationReport:
                 "`model` is not the model that this report was computed for. Pass the model that "
                 "was evaluated."
             )
-        result = calibrate_booster(booster, self.overall.posterior, method, self.cost)
-        return with_booster(model, getattr(result, "booster", result)) or result
+        return with_booster(model, calibrate_booster(booster, self.overall.posterior, self.cost))
 
     def __str__(self) -> str:
         return self.summary()
@@ -329,23 +321,8 @@ def fit_platt(posterior: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
-def fit_isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
-    """Fit a nondecreasing curve from margins to probabilities to the counts."""
-    logits, rows, positives = _counts(posterior)
-    rows = np.maximum(rows, _LEAST)
-    fit = isotonic_regression(positives / rows, weights=rows)
-    least = min(0.5 / max(float(rows.sum()), 1.0), 0.25)
-    ends = zip(fit.blocks[:-1], fit.blocks[1:], strict=True)
-    blocks = [slice(int(first), int(last)) for first, last in ends]
-    middle = [float(np.average(logits[cells], weights=rows[cells])) for cells in blocks]
-    levels = [min(max(float(fit.x[cells.start]), least), 1.0 - least) for cells in blocks]
-    return MarginCurve(tuple(middle), tuple(levels), rounds)
-
-
-def calibrate_booster(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
+def calibrate_booster(booster: Any, posterior: Posterior, cost: Cost) -> Any:
     """Return a calibrated copy of a booster, with the cost of the evaluation in its ledger."""
-    if method not in ("platt", "isotonic"):
-        raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
     from xgboost import Booster
 
     content = _two_class_model(booster)
@@ -360,36 +337,25 @@ def calibrate_booster(booster: Any, posterior: Posterior, method: str, cost: Cos
             "added up in one ledger. Evaluate with `privacy_id` if and only if the model was "
             "trained with it."
         )
-    shown: dict[str, Any] = {"method": method, "parallel": cost.parallel}
-    if method == "platt":
-        offset, slope = fit_platt(posterior)
-        shown |= {"offset": offset, "slope": slope}
-        content.scale_margins(offset, slope)
-        model = Booster(model_file=content.to_bytes())
-    else:
-        model = booster.copy()
-        curve = fit_isotonic(posterior, booster.num_boosted_rounds())
-        attach(model, **{CURVE: curve.to_json()})
+    offset, slope = fit_platt(posterior)
+    shown = {"method": "platt", "parallel": cost.parallel, "offset": offset, "slope": slope}
+    content.scale_margins(offset, slope)
+    model = Booster(model_file=content.to_bytes())
     if before is not None:
         whole = ledger.with_evaluation(booster, model, before, cost.events, shown, cost.entry)
         store_bound(model, whole)
-    return model if method == "platt" else CalibratedModel(model)
+    return model
 
 
 def with_booster(model: Any, booster: Any) -> Any:
-    """Return a copy of an estimator, or of a pipeline ending in one, with another booster.
-
-    Returns None if the estimator is not from this package, because others ignore the curve.
-    """
-    steps = steps_of(model)
-    if steps:
-        name, last = steps[-1]
-        inner, whole = with_booster(last, booster), copy(model)
-        whole.steps = [*steps[:-1], (name, inner)]
-        return None if inner is None else whole
-    if not hasattr(type(model), "_curve"):
-        return None
+    """Return a copy of an estimator, or of a pipeline ending in one, with another booster."""
     whole = copy(model)
+    if steps := steps_of(model):
+        name, last = steps[-1]
+        whole.steps = [*steps[:-1], (name, with_booster(last, booster))]
+        return whole
+    if not hasattr(model, "_Booster"):
+        return booster
     whole._Booster = booster
     return whole
 
@@ -403,53 +369,4 @@ def _two_class_model(booster: Any) -> ChangedModel:
             "Only tree models with two classes (binary:logistic or binary:logitraw) can be "
             "calibrated. For other models, use the calibration curve of the report."
         )
-    if booster.attr(CURVE) is not None:
-        raise PrivacyParameterError(
-            "This model already has a calibration curve. Evaluate and calibrate the uncalibrated "
-            f"model, or remove the curve first: booster.set_attr({CURVE}=None)."
-        )
     return content
-
-
-class CalibratedModel:
-    """A binary classifier calibrated by a nondecreasing curve of its margin.
-
-    Trees cannot represent such a curve, so stock XGBoost predicts without it. To apply it by hand,
-    compute margins with ``booster.predict(data, output_margin=True)``, read the curve as JSON from
-    the model attribute ``dp_calibration``, and evaluate ``np.interp(margin, margins,
-    probabilities)``.
-
-    Args:
-        model: A Booster with a calibration curve, or the path of a saved one.
-
-    Raises:
-        PrivacyParameterError: The model has no calibration curve.
-        LedgerError: The file or the curve is damaged.
-
-    Examples:
-        >>> calibrated = evaluation.calibrated(model)
-        >>> calibrated.predict(data).shape
-        (2000,)
-    """
-
-    def __init__(self, model: Any) -> None:
-        self.booster: Any = as_booster(model)
-        curve = MarginCurve.from_booster(self.booster)
-        if curve is None:
-            raise PrivacyParameterError(
-                "The model has no calibration curve. Create one with "
-                "report.calibrated(model, method='isotonic')."
-            )
-        self.curve: MarginCurve = curve
-
-    def predict(self, data: Any) -> Floats:
-        """Return the calibrated probability of class 1 for each row.
-
-        Args:
-            data: An ``xgboost.DMatrix``.
-        """
-        return np.asarray(probabilities(self.booster, data), dtype=np.float64)
-
-    def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Save the model with its curve as .json or .ubj; load it by ``CalibratedModel(path)``."""
-        self.booster.save_model(path)

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from ..accounting import GaussianEvent, make_accountant
 from ..accounting.curve import doubled, narrow
@@ -32,7 +31,6 @@ from ..data.row_checks import check_base_margin, check_intervals, check_labels
 from ..domain.domain import stored_classes, stored_domain
 from ..engine import native
 from ..engine.saved_model import (
-    MarginCurve,
     SavedModel,
     probabilities,
     read_category_names,
@@ -67,7 +65,6 @@ class EvaluatedModel:
     parts: tuple[SplitPart | None, ...]
     private: bool  # the model has the ledger of a private training
     record: Ledger | None = None  # the ledger
-    curve: MarginCurve | None = None  # calibration curve
     objective: str = ""
     levels: tuple[float, ...] = ()  # levels of the predicted quantiles
     pipeline: Any = None  # the pipeline that ends in `model`, if any
@@ -98,9 +95,6 @@ class EvaluatedModel:
     @property
     def margins(self) -> tuple[float, float]:
         """Bounds on the logit of any prediction, computed from the model alone."""
-        if self.curve is not None:
-            low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
-            return low, high
         model = SavedModel.from_booster(self.booster)
         if model.booster != "gbtree":
             return -math.inf, math.inf
@@ -142,7 +136,6 @@ def read_evaluated_model(model: Any) -> EvaluatedModel:
     public: Mapping[str, Any] = record.trainings[-1].public if record else {}
     private = record is not None and record.is_private
     parts = tuple(map(_training_part, record.trainings)) if record else ()
-    curve = MarginCurve.from_booster(booster) if kind == "binary" else None
     levels = tuple(read_quantile_levels(booster) or ())
     return EvaluatedModel(
         booster=booster,
@@ -153,7 +146,6 @@ def read_evaluated_model(model: Any) -> EvaluatedModel:
         parts=parts,
         private=private,
         record=record,
-        curve=curve,
         objective=objective,
         levels=levels,
         pipeline=model if steps_of(model) else None,
@@ -305,8 +297,6 @@ def _predictions(model: EvaluatedModel, matrix: Any) -> Floats:
         predictions = probabilities(model.booster, matrix)
     else:
         predictions = model.booster.predict(matrix, output_margin=True)
-        if model.curve is not None:
-            predictions = logit(model.curve(predictions))
     return np.asarray(predictions, dtype=np.float64)
 
 

@@ -22,8 +22,6 @@ from ..engine import ubjson
 from ..engine.native import model_content
 from ..engine.saved_model import (
     CLASSES,
-    CURVE,
-    MarginCurve,
     SavedModel,
     class_names,
     is_json,
@@ -102,7 +100,6 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
             or (name == "scikit_learn" and value in _SCIKIT_LEARN)
             or (has_evals and name in _OF_EVALS and _is_canonical(value))
         )
-        known &= name != CURVE or _is_curve(value, ledger)
         known &= name != CLASSES or _are_classes(value, model)
         if not known:
             yield f"attribute {name}"
@@ -139,15 +136,6 @@ def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
         yield from (f"plan_choice.plans.{key}" for key in sorted(set(plan) - _HYPERPARAMETERS))
 
 
-def _is_curve(text: Any, ledger: Ledger) -> bool:
-    """Whether a value is a calibration curve and the ledger has an evaluation."""
-    evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
-    try:
-        return evaluated and bool(MarginCurve.from_json(text))
-    except (ValueError, TypeError):
-        return False
-
-
 def _are_classes(text: Any, model: SavedModel) -> bool:
     """Whether a value lists exactly the class names of the model."""
     try:
@@ -156,7 +144,7 @@ def _are_classes(text: Any, model: SavedModel) -> bool:
         return False
 
 
-BOUND = ("dp_schema", "dp_calibration", "dp_classes")
+BOUND = ("dp_schema", "dp_classes")
 """Attributes of a model that have digests in its ledger."""
 
 

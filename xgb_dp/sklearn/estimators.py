@@ -54,7 +54,6 @@ from ..domain.domain import (
 from ..engine.model_json import check_carried
 from ..engine.saved_model import (
     CLASSES,
-    MarginCurve,
     clip_to_bounds,
     read_category_names,
     read_objective,
@@ -574,18 +573,11 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         elif hasattr(self, "_classes"):
             del self._classes
 
-    @property
-    def _curve(self) -> MarginCurve | None:
-        """Calibration curve of the probabilities; None for an uncalibrated model."""
-        return MarginCurve.from_booster(self.get_booster())
-
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Predict the most probable class of each row, or margins with ``output_margin=True``.
 
         For several labels, returns the more probable class of each label, shape (rows, labels).
         """
-        if self._curve is not None and not kwargs.get("output_margin"):
-            return self.classes_[self.predict_proba(X, **kwargs).argmax(axis=1)]
         codes: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
             return codes
@@ -599,10 +591,6 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         For several labels, returns the probability of the second class of each label, shape
         (rows, labels).
         """
-        curve = self._curve
-        if curve is not None:
-            second = curve(super().predict(self._coded(X), **{**kwargs, "output_margin": True}))
-            return np.column_stack([1.0 - second, second])
         probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
         return probabilities
 
