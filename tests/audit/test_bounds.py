@@ -9,15 +9,14 @@ from scipy.stats import binom, norm
 from xgb_dp.accounting import ExactAccountant, GaussianEvent
 from xgb_dp.audit import (
     ApproximateClaim,
-    GaussianClaim,
     audit_scores,
     clopper_pearson,
     epsilon_lower_bound,
     one_run_lower_bound,
     one_run_p_value,
-    ratio_scores,
-    violates,
 )
+
+from .statistics import GaussianClaim, bound_both_ways, ratio_scores, violates
 
 
 def test_clopper_pearson_inverts_the_binomial_tails():
@@ -46,8 +45,8 @@ def test_epsilon_bound_of_sure_and_empty_sets():
     expected = math.log((limit - 1e-6) / (1 - limit))
     assert epsilon_lower_bound(n, n, 0, n, 1e-6) == pytest.approx(expected)
     assert epsilon_lower_bound(0, n, n, n, 1e-6) == -math.inf
-    assert epsilon_lower_bound(0, n, n, n, 1e-6, both_directions=True) > 5.0
-    assert epsilon_lower_bound(500, n, 500, n, 1e-6, both_directions=True) < 0.0
+    assert bound_both_ways(0, n, n, n, 1e-6) > 5.0
+    assert bound_both_ways(500, n, 500, n, 1e-6) < 0.0
     assert epsilon_lower_bound(5, n, 0, n, 0.9) == -math.inf
 
 
@@ -57,8 +56,8 @@ def test_epsilon_bound_covers():
     p = math.exp(epsilon) / (1 + math.exp(epsilon))
     k = np.arange(n + 1)
     weights = np.outer(binom.pmf(k, n, p), binom.pmf(k, n, 1 - p))
-    for both in (False, True):
-        bound = epsilon_lower_bound(k[:, None], n, k[None, :], n, 0.0, 0.9, both_directions=both)
+    for bound_of in (epsilon_lower_bound, bound_both_ways):
+        bound = bound_of(k[:, None], n, k[None, :], n, 0.0, 0.9)
         assert weights[bound > epsilon].sum() <= 0.1
 
 

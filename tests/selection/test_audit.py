@@ -9,12 +9,12 @@ import pytest
 from xgb_dp.accounting import Repetitions
 from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.selection import SelectionCurve
-from xgb_dp.audit.bounds import violates
 from xgb_dp.record import ledger, selection_record
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.selection import best_run
 from xgb_dp.selection.scores import ScoreValue
 
+from ..audit.statistics import violates
 from .test_privacy import Pair, best_of
 
 N = 6_000

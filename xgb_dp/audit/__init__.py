@@ -12,20 +12,17 @@ from .bounds import (
     ApproximateClaim,
     AuditResult,
     Claim,
-    GaussianClaim,
     clopper_pearson,
     epsilon_lower_bound,
     one_run_lower_bound,
     one_run_p_value,
-    violates,
 )
-from .training import PreparedTraining, audit_neighbours, audit_one_run, audit_scores, ratio_scores
+from .training import PreparedTraining, audit_neighbours, audit_one_run, audit_scores
 
 __all__ = [
     "ApproximateClaim",
     "AuditResult",
     "Claim",
-    "GaussianClaim",
     "PreparedTraining",
     "audit_neighbours",
     "audit_one_run",
@@ -34,6 +31,4 @@ __all__ = [
     "epsilon_lower_bound",
     "one_run_lower_bound",
     "one_run_p_value",
-    "ratio_scores",
-    "violates",
 ]

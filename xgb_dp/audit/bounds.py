@@ -7,7 +7,6 @@ the rejection set before seeing the counted draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,8 +15,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from ..accounting.curve import doubled, narrow, root_above
-from ..accounting.gaussian import gaussian_delta
+from ..accounting.curve import doubled, narrow
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,33 +48,6 @@ class ApproximateClaim:
     def get_epsilon(self, delta: float) -> float:
         """The claimed epsilon at the claimed delta and above; otherwise infinite."""
         return self.epsilon if delta >= self.delta else math.inf
-
-
-@dataclass(frozen=True)
-class GaussianClaim:
-    """A claim of mu-Gaussian differential privacy (Dong, Roth and Su 2022).
-
-    The trade-off between type I and type II errors is at least that of N(0, 1) against N(mu, 1).
-
-    Attributes:
-        mu: Distance between the means, > 0.
-    """
-
-    mu: float
-
-    def get_epsilon(self, delta: float) -> float:
-        """Smallest epsilon >= 0 at which the curve is at most `delta`."""
-
-        def excess(epsilon: float) -> float:
-            return gaussian_delta(epsilon, self.mu) - delta
-
-        def is_safe(epsilon: float) -> bool:
-            return excess(epsilon) <= 0.0
-
-        if is_safe(0.0):
-            return 0.0
-        _, high = doubled(lambda epsilon: not is_safe(epsilon))
-        return root_above(excess, is_safe, 0.0, high, xtol=1e-10)
 
 
 @dataclass(frozen=True)
@@ -132,14 +103,6 @@ def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, 
     return low, high
 
 
-def _log_ratio(low: npt.ArrayLike, high: npt.ArrayLike, delta: float) -> Floats:
-    """Smallest epsilon with low <= e^epsilon high + delta; -inf if every epsilon satisfies it."""
-    gap = np.maximum(np.asarray(low, dtype=np.float64) - delta, 0.0)
-    with np.errstate(divide="ignore"):
-        ratio: Floats = np.log(gap) - np.log(np.maximum(np.asarray(high), 1e-300))
-    return ratio
-
-
 def epsilon_lower_bound(
     hits_p: npt.ArrayLike,
     n_p: int,
@@ -147,13 +110,12 @@ def epsilon_lower_bound(
     n_q: int,
     delta: float,
     confidence: float = 0.95,
-    *,
-    both_directions: bool = False,
 ) -> Floats:
     """Lower bound on the epsilon of (epsilon, delta)-differential privacy from one rejection set S.
 
-    P(S) <= e^epsilon Q(S) + delta must hold for the two neighbours in either order and for S and
-    its complement. With Clopper-Pearson limits, epsilon >= ln((P_low - delta) / Q_high).
+    P(S) <= e^epsilon Q(S) + delta. With Clopper-Pearson limits,
+    epsilon >= ln((P_low - delta) / Q_high). The order of the neighbours must have been fixed in
+    advance.
 
     Args:
         hits_p: Number of draws in S under the first neighbour.
@@ -163,8 +125,6 @@ def epsilon_lower_bound(
         delta: In [0, 1).
         confidence: The bound is too large with probability at most 1 - confidence, simultaneously
             for all deltas.
-        both_directions: Whether to use the best of the four inequalities. Otherwise only the
-            inequality above is used, with tighter limits; it must have been fixed in advance.
 
     Returns:
         The bound in nats; negative if S shows no excess, -inf if the counts imply no bound.
@@ -174,45 +134,11 @@ def epsilon_lower_bound(
         >>> round(float(epsilon_lower_bound(900, 1000, 200, 1000, delta=1e-6)), 2)
         1.36
     """
-    alpha = (1.0 - confidence) / (4.0 if both_directions else 2.0)
-    p_low, p_high = clopper_pearson(hits_p, n_p, alpha)
-    q_low, q_high = clopper_pearson(hits_q, n_q, alpha)
-    best = _log_ratio(p_low, q_high, delta)
-    if both_directions:
-        for low, high in (
-            (q_low, p_high),
-            (1.0 - p_high, 1.0 - q_low),
-            (1.0 - q_high, 1.0 - p_low),
-        ):
-            best = np.maximum(best, _log_ratio(low, high, delta))
-    return best
-
-
-def violates(
-    claim: Claim,
-    hits_p: int,
-    n_p: int,
-    hits_q: int,
-    n_q: int,
-    confidence: float = 0.95,
-    *,
-    deltas: Sequence[float] = DELTAS,
-    both_directions: bool = True,
-) -> bool:
-    """Whether counts refute a claimed trade-off curve.
-
-    The confidence limits hold simultaneously for all points of the curve, so testing many points
-    needs no correction.
-    """
-    return any(
-        float(
-            epsilon_lower_bound(
-                hits_p, n_p, hits_q, n_q, delta, confidence, both_directions=both_directions
-            )
-        )
-        > claim.get_epsilon(delta)
-        for delta in deltas
-    )
+    alpha = (1.0 - confidence) / 2.0
+    low, high = clopper_pearson(hits_p, n_p, alpha)[0], clopper_pearson(hits_q, n_q, alpha)[1]
+    with np.errstate(divide="ignore"):
+        gap: Floats = np.log(np.maximum(low - delta, 0.0))
+    return gap - np.log(np.maximum(high, 1e-300))
 
 
 def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:

@@ -253,19 +253,6 @@ def _thresholds(d: Floats, d2: Floats) -> Floats:
     return np.unique(np.concatenate([np.quantile(s, levels, method="nearest") for s in (d, d2)]))
 
 
-def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:
-    """Scores of unordered outcomes: log ratios of frequencies in the first part of the draws."""
-    first, first2 = (x[: max(1, int(len(x) * _SELECTION))] for x in (d, d2))
-    values = np.unique(np.concatenate([d, d2]))
-
-    def frequencies(x: npt.NDArray[np.generic]) -> Floats:
-        counts = np.bincount(np.searchsorted(values, x), minlength=len(values))
-        return np.asarray((counts + 0.5) / (len(x) + 0.5 * len(values)), dtype=np.float64)
-
-    score = np.log(frequencies(first2)) - np.log(frequencies(first))
-    return score[np.searchsorted(values, d)], score[np.searchsorted(values, d2)]
-
-
 def _hits_each_way(x: Floats, y: Floats, thresholds: Floats) -> list[tuple[Ints, int, Ints, int]]:
     """Hits and draws of both samples, above and below the thresholds, in both orders."""
     above_x, above_y = _hits(x, thresholds), _hits(y, thresholds)
