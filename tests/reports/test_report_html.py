@@ -120,7 +120,7 @@ def test_html_is_whole_and_loads_nothing(report):
     piece, page = report._repr_html_(), report.to_html()
     root = ElementTree.fromstring(piece)  # well formed, without HTML's laxness
     tags = Counter(element.tag for element in root.iter())
-    assert (tags["svg"], tags["table"], tags["rect"]) == (2, 3, 4)
+    assert tags["table"] == 3
     assert piece in page and page.startswith("<!DOCTYPE html>")
     assert not {"script", "link", "img", "iframe"} & set(tags)
     names = {name for element in root.iter() for name in element.attrib}

@@ -600,9 +600,8 @@ def as_html(
             html_list(_release_sheet(report, evaluation)),
             html_details("Full statement", paragraphs),
         ]
-        budget, curve, groups = (html_table(*table) for table in tables(report))
-        parts.append(html_details("Budget and further figures",
-                             [_bars(report), budget, _curve(report), curve, groups]))  # fmt: skip
+        figures = [html_table(*table) for table in tables(report)]
+        parts.append(html_details("Budget and further figures", figures))
     else:
         head, color, parts = "NOT differentially private", "#b3261e", paragraphs
     body = (
@@ -612,65 +611,6 @@ def as_html(
         f"{''.join(parts)}</div>"
     )
     return _PAGE.format(body) if page else body
-
-
-_COLORS = ("#4477aa", "#cc4455", "#228833", "#8a6d00", "#2a7f94")
-
-
-def _bars(report: PrivacyReport) -> str:
-    """Draw the shares of the budget as one stacked bar."""
-    x, parts = 0.0, []
-    for i, s in enumerate(report.spending()):
-        width = 600 * s.share
-        label = html_text(f"{s.release} {100 * s.share:.1f}%")
-        parts.append(
-            f'<rect x="{x:.1f}" y="0" width="{width:.1f}" height="22" '
-            f'fill="{_COLORS[i % len(_COLORS)]}"><title>{label}</title></rect>'
-        )
-        if width > 70:
-            parts.append(
-                f'<text x="{x + 5:.1f}" y="16" font-size="12" fill="#fff">'
-                f"{html_text(s.release)}</text>"
-            )
-        x += width
-    return (
-        '<svg viewBox="0 0 600 22" width="100%" role="img" aria-label="Shares of the budget">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _curve(report: PrivacyReport) -> str:
-    """Plot epsilon against delta; a dot marks the report's delta."""
-    points = [(d, e) for d, e in report.epsilon_curve() if math.isfinite(e)]
-    if len(points) < 2:
-        return ""
-    left, right = math.log10(points[0][0]), math.log10(points[-1][0])
-    top = 1.1 * max(e for _, e in points)
-
-    def at(delta: float, epsilon: float) -> tuple[float, float]:
-        x = 60 + 520 * (math.log10(delta) - left) / (right - left)
-        return x, 190 - 170 * epsilon / top
-
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(d, e) for d, e in points))
-    marks = []
-    for delta, _ in points[::3]:
-        x, _ = at(delta, 0.0)
-        marks.append(f'<text x="{x:.1f}" y="208" text-anchor="middle">{delta:g}</text>')
-    for epsilon in (0.0, top / 2.2, top / 1.1):
-        _, y = at(points[0][0], epsilon)
-        marks.append(f'<text x="54" y="{y + 4:.1f}" text-anchor="end">{epsilon:.2f}</text>')
-    dot = ""
-    if 10**right <= report.delta <= 10**left and math.isfinite(report.epsilon):
-        x, y = at(report.delta, report.epsilon)
-        dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLORS[1]}"/>'
-    return (
-        '<svg viewBox="0 0 600 230" width="100%" role="img" font-size="12" fill="currentColor" '
-        'aria-label="Epsilon against delta">'
-        '<path d="M60 10V190H585" fill="none" stroke="currentColor"/>'
-        f'<polyline points="{path}" fill="none" stroke="{_COLORS[0]}" stroke-width="2"/>'
-        f'{dot}{"".join(marks)}<text x="320" y="226" text-anchor="middle">delta</text>'
-        '<text x="10" y="20">epsilon</text></svg>'
-    )
 
 
 _RELEASES = {
