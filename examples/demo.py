@@ -86,8 +86,14 @@ def _short(path: Path) -> str:
 def plot(scores: dict[float, list[float]], baseline: float, path: Path) -> None:
     """Test score against epsilon: means, single models, and the model that is not private."""
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = xgb_dp.plotting.plot_scores(scores, baseline=baseline, delta=DELTA, ax=figure.subplots())
+    axes = figure.subplots()
+    axes.axhline(baseline, color="0.35", linestyle="--", label=f"not private: {baseline:.3f}")
+    axes.plot(list(scores), [np.mean(each) for each in scores.values()], "o-", label="mean")
+    for epsilon, each in scores.items():
+        axes.plot([epsilon] * len(each), each, ".", color="C0", alpha=0.45)
+    axes.set(xscale="log", xlabel=f"epsilon of one model (delta = {DELTA:g})", ylabel="test AUC")
     axes.set_title("Private models: mean and single models", loc="left")
+    axes.legend(frameon=False)
     figure.savefig(path, dpi=150)
 
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import xgboost as xgb
 from sklearn.base import clone
@@ -48,8 +47,6 @@ from xgb_dp import (
     DPXGBRegressor,
     PrivacyRefusal,
     PrivacyWarning,
-    RowDomainError,
-    plotting,
 )
 
 from ..conftest import arrays
@@ -335,20 +332,3 @@ def test_labels_that_are_coded_by_the_classes_that_occur_are_refused(around, job
     several = [(name, around(m)) for name, m in members(2)]
     with pytest.raises(PrivacyRefusal, match="classes that occur"):
         VotingClassifier(several, voting="soft", n_jobs=jobs).fit(X, y)
-
-
-def test_contributions_of_columns_of_strings():
-    X, y = strings()
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(
-        d=np.array(["u", "v", "w"])[np.arange(len(y)) % 3]
-    )
-    model = DPXGBClassifier(**OWN, classes=["no", "yes"], categories={"d": ["u", "v", "w"]})
-    model.fit(frame, y)
-    values, bias = plotting.contributions(model, frame)
-    margin = model.predict(frame, output_margin=True)
-    np.testing.assert_allclose(values.sum(axis=1) + bias, margin, atol=1e-4)
-    ax = plotting.plot_contributions(model, frame, public_rows=True)
-    assert len(ax.patches) == 4
-    with pytest.raises(RowDomainError) as caught:
-        plotting.contributions(model.get_booster(), frame)
-    assert "'u'" not in str(caught.value)

@@ -165,45 +165,6 @@ def test_importance_is_read_from_the_model(small):
         plotting.importance(booster, "magic")
 
 
-def test_contributions_add_up_to_the_margin(small):
-    booster, d = small
-    values, bias = plotting.contributions(booster, d)
-    margin = booster.predict(d, output_margin=True)
-    np.testing.assert_allclose(values.sum(axis=1) + bias, margin, atol=1e-4)
-
-
-def test_rows_to_explain_must_be_public(small):
-    booster, d = small
-    with pytest.raises(PrivacyRefusal, match="public_rows=True"):
-        plotting.plot_contributions(booster, d, public_rows=False)
-    ax = plotting.plot_contributions(booster, d, public_rows=True)
-    assert "mean absolute" in ax.get_xlabel()
-    assert all(bar.get_width() >= 0 for bar in ax.patches)
-    one = plotting.plot_contributions(booster, d.slice([0]), public_rows=True)
-    values, _ = plotting.contributions(booster, d.slice([0]))
-    assert sorted(bar.get_width() for bar in one.patches) == pytest.approx(sorted(values[0]))
-    with pytest.raises(PrivacyParameterError, match="no rows"):
-        plotting.plot_contributions(booster, d.slice([]), public_rows=True)
-
-
-def test_contributions_of_a_class():
-    X, _ = data()
-    y = np.digitize(np.nan_to_num(X[:, 0]), [-0.5, 0.5])
-    params = {
-        "tree_method": "dp_hist", "objective": "multi:softprob", "num_class": 3, "max_depth": 2,
-        "dp_epsilon": 4.0, "dp_delta": 1e-6,
-    }  # fmt: skip
-    booster = xgb.train(params, xgb.DMatrix(X[:, :2], y), 3)
-    values, bias = plotting.contributions(booster, X[:5, :2])
-    assert values.shape == (5, 3, 2)
-    assert bias.shape == (5, 3)
-    with pytest.raises(PrivacyParameterError, match="class_index"):
-        plotting.plot_contributions(booster, X[:5, :2], public_rows=True)
-    ax = plotting.plot_contributions(booster, X[:5, :2], public_rows=True, class_index=2)
-    shown = sorted(bar.get_width() for bar in ax.patches)
-    assert shown == pytest.approx(sorted(np.abs(values[:, 2]).mean(axis=0)))
-
-
 def test_statistics_of_models_without_privacy_are_refused():
     X, y = data()
     d = xgb.DMatrix(X, y)
@@ -216,8 +177,6 @@ def test_statistics_of_models_without_privacy_are_refused():
             draw(stock)
         with pytest.raises(PrivacyRefusal):
             draw(costly)
-    with pytest.raises(PrivacyRefusal):
-        plotting.contributions(costly, d)
 
 
 def test_budget_and_curve_are_those_of_the_report(small):
@@ -226,14 +185,3 @@ def test_budget_and_curve_are_those_of_the_report(small):
     assert [b.get_width() for b in bars.patches] == [100 * s.share for s in report.spending()]
     curve = plotting.plot_epsilon(report, deltas=[1e-4, 1e-6, 1e-8], group_size=2).lines[0]
     assert list(curve.get_ydata()) == [report.get_epsilon(d, 2) for d in (1e-4, 1e-6, 1e-8)]
-
-
-def test_scores_against_epsilon():
-    ax = plotting.plot_scores({4.0: [0.9, 0.8], 1.0: [0.7]}, baseline=0.95, delta=1e-6)
-    means = next(line for line in ax.lines if line.get_marker() == "o")
-    assert list(means.get_xdata()) == [1.0, 4.0]
-    assert list(means.get_ydata()) == pytest.approx([0.7, 0.85])
-    assert "1e-06" in ax.get_xlabel()
-    for bad in ({}, {1.0: []}, {0.0: [1.0]}, {np.inf: [1.0]}):
-        with pytest.raises(PrivacyParameterError, match="scores"):
-            plotting.plot_scores(bad)

@@ -1,8 +1,7 @@
-"""Explain private models: feature importance with noise levels, contributions, shape functions.
+"""Explain private models: feature importance with noise levels, and shape functions.
 
 The gains and covers in the nodes of a private model are computed from noisy sums
-(``docs/leaks.md``), so anything derived from them is free post-processing. This does not apply to
-stock models, or to the rows to explain: a plot of their contributions reveals them.
+(``docs/leaks.md``), so anything derived from them is free post-processing.
 
 A model in which each tree uses one feature (``dp_features_per_tree=1``) is a sum of functions of
 single features with known noise. Source: Nori et al. (2021), section 4.
@@ -23,12 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
 
-from ..data.cells import read_data
 from ..engine.saved_model import SavedModel, StoredTree
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
 from ..record.model_card import column_names, importance, private_booster
-from ..record.privacy_report import as_booster
 from .reports import labelled, new_axes
 
 Floats = npt.NDArray[np.float64]
@@ -320,104 +317,6 @@ def plot_importance(
         ax.plot(*zip(*marked, strict=True), "|", color="0.2", ms=11, mew=2, label="noise alone")
         ax.legend(loc="lower right", frameon=False, fontsize=9)
     return labelled(ax, "Importance of the columns", f"{kind.replace('_', ' ')} (noisy)")
-
-
-def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
-    """Compute the contribution of each feature to each row's margin: XGBoost's TreeSHAP values.
-
-    Privacy: leaf values and covers of the model are noisy. Like a prediction, the result depends
-    on the rows of `data`, and may be shown only to people who may see these predictions.
-
-    Args:
-        model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        data: xgboost.DMatrix, or an array or data frame to build one, n rows by F columns. For an
-            estimator of this package: any input of ``predict``, including string columns.
-
-    Returns:
-        Contributions, (n, F) or (n, K, F) for K classes, and the bias of each row, (n,) or (n, K).
-        The sum over the features plus the bias is the margin, e.g. log odds.
-
-    Raises:
-        PrivacyParameterError: `data` has no rows.
-        PrivacyRefusal: The model is not private.
-        LedgerError: The model has no ledger.
-
-    Examples:
-        >>> each, bias = xgb_dp.plotting.contributions(model, data)
-        >>> each.shape, bias.shape
-        ((2000, 3), (2000,))
-        >>> margin = model.predict(data, output_margin=True)
-        >>> bool(np.allclose(each.sum(axis=1) + bias, margin, atol=1e-4))
-        True
-    """
-    from xgboost import DMatrix
-
-    booster = private_booster(model)
-    if isinstance(data, DMatrix):
-        matrix = data
-    else:  # estimators encode string columns
-        coded = model._coded(data) if hasattr(model, "_coded") else data
-        matrix = read_data(DMatrix, coded, enable_categorical=True)
-    if not matrix.num_row():
-        raise PrivacyParameterError("`data` has no rows to explain. Pass at least one row.")
-    values = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
-    return values[..., :-1], values[..., -1]
-
-
-def plot_contributions(
-    model: Any,
-    data: Any,
-    *,
-    public_rows: bool,
-    class_index: int | None = None,
-    max_features: int = 15,
-    ax: Any = None,
-) -> Any:
-    """Plot feature contributions: signed for one row, mean absolute values for several rows.
-
-    Privacy: the plot reveals the rows of `data`, which are not covered by the model's guarantee.
-    Means over the training rows, or over other private rows, are exact statistics of them.
-
-    Args:
-        model: See :func:`contributions`.
-        data: See :func:`contributions`.
-        public_rows: Must be True, to assert that everybody who sees the plot may see these rows.
-        class_index: Class to draw; required for multiclass models.
-        max_features: Number of features to draw, starting with the largest contribution.
-        ax: matplotlib axes. Default: new axes.
-
-    Returns:
-        matplotlib.axes.Axes: One bar per feature.
-
-    Raises:
-        PrivacyRefusal: ``public_rows`` is not True, or the model is not private.
-        PrivacyParameterError: The class does not exist, or `data` has no rows.
-        LedgerError: The model has no ledger.
-
-    Examples:
-        >>> yours = xgb.DMatrix(table[:1], feature_names=data.feature_names)
-        >>> ax = xgb_dp.plotting.plot_contributions(model, yours, public_rows=True)
-        >>> ax.get_xlabel()
-        'added to the margin'
-    """
-    if public_rows is not True:
-        raise PrivacyRefusal(
-            "A plot of contributions reveals the explained rows, which are not protected by the "
-            "privacy of the model. Use public rows, or rows about the person who will see the "
-            "plot, and confirm this with public_rows=True."
-        )
-    values, _ = contributions(model, data)
-    if values.ndim == 3:
-        if class_index is None or not 0 <= class_index < values.shape[1]:
-            raise PrivacyParameterError(
-                f"`class_index` must be an integer from 0 to {values.shape[1] - 1}."
-            )
-        values = values[:, class_index, :]
-    one = len(values) == 1
-    mean = values[0] if one else np.abs(values).mean(axis=0)
-    by_name = dict(zip(column_names(as_booster(model)), map(float, mean), strict=True))
-    label = "added to the margin" if one else "mean absolute contribution to the margin"
-    return labelled(_bars(by_name, max_features, ax), "Contributions of the columns", label)
 
 
 def _bars(values: Mapping[str, float], most: int, ax: Any) -> Any:

@@ -1,9 +1,8 @@
-"""Plots of reports: epsilon, privacy budget, scores, and evaluation curves."""
+"""Plots of reports: epsilon, privacy budget, and evaluation curves."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -123,77 +122,6 @@ def plot_budget(model: Any, ax: Any = None) -> Any:
     ax.invert_yaxis()
     share = f"share of the budget in % (epsilon alone at delta = {report.delta:g})"
     return labelled(ax, "Budget by kind of release", share)
-
-
-def plot_scores(
-    scores: Mapping[float, Sequence[float]],
-    *,
-    baseline: float | None = None,
-    metric: str = "test AUC",
-    delta: float | None = None,
-    ax: Any = None,
-) -> Any:
-    """Plot model scores against epsilon: one dot per model, and a line through the means.
-
-    Privacy: not protected. An exact score on private rows is an additional release that no report
-    covers. Each model spends its own epsilon.
-
-    Args:
-        scores: Maps each epsilon to the scores of models trained with it.
-        baseline: Score of a non-private model, drawn as a dashed line.
-        metric: Name of the score.
-        delta: Delta of the models, shown in the axis label.
-        ax: matplotlib axes. Default: new axes.
-
-    Returns:
-        matplotlib.axes.Axes: Epsilon is on a logarithmic scale.
-
-    Raises:
-        PrivacyParameterError: `scores` is empty, or an epsilon is not positive and finite.
-
-    Examples:
-        >>> ax = xgb_dp.plotting.plot_scores({0.5: [0.71, 0.73], 1.0: [0.78, 0.79]}, baseline=0.83)
-        >>> ax.get_ylabel()
-        'test AUC'
-    """
-    runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in sorted(scores)}
-    if not runs or any(not 0 < e < math.inf or not len(run) for e, run in runs.items()):
-        raise PrivacyParameterError(
-            "`scores` must map at least one epsilon to a nonempty list of scores; every epsilon "
-            "must be positive and finite."
-        )
-    ax = new_axes(ax)
-    if baseline is not None:
-        ax.axhline(baseline, color="0.35", linestyle="--", linewidth=1.2)
-        ax.annotate(
-            f"not private: {baseline:.3f}",
-            (0.01, baseline),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 4),
-            textcoords="offset points",
-            color="0.35",
-        )
-    _draw_runs(ax, runs)
-    known = "" if delta is None else f" (delta = {delta:g})"
-    budget = f"epsilon, the privacy budget of one model{known}"
-    return labelled(ax, f"{metric} by epsilon", budget, metric)
-
-
-def _draw_runs(ax: Any, runs: Mapping[float, np.ndarray]) -> None:
-    means = {epsilon: float(np.mean(scores)) for epsilon, scores in runs.items()}
-    line = {"marker": "o", "color": "C0", "linewidth": 1.8, "label": "mean of the models"}
-    ax.plot(list(means), list(means.values()), **line)
-    label: str | None = "one model"
-    for epsilon, scores in runs.items():
-        ax.plot([epsilon] * len(scores), scores, ".", color="C0", alpha=0.45, label=label)
-        label = None
-        mean = means[epsilon]
-        ax.annotate(f"{mean:.3f}", (epsilon, mean), (8, -12), textcoords="offset points")
-    ax.set_xscale("log")
-    ax.set_xticks(list(runs), [f"{epsilon:g}" for epsilon in runs])
-    ax.minorticks_off()
-    ax.margins(x=0.12, y=0.18)
-    ax.legend(loc="lower right", frameon=False, fontsize=9)
 
 
 def _curve(report: Any, name: str) -> Any:
