@@ -5,16 +5,11 @@ from pathlib import Path
 import pytest
 
 import xgb_dp.accounting
-from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json, events_from_ledger
+from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json
 from xgb_dp.errors import LedgerError
 
 G = GaussianEvent("leaves", 2**36, 2**44, 2, 50)
 E = ExponentialEvent("splits", 2**35, 40, 200)
-
-
-def test_ledger_in_order():
-    ledger = {"trainings": [{"events": [G.to_json()]}, {"events": [E.to_json(), G.to_json()]}]}
-    assert events_from_ledger(ledger) == [G, E, G]
 
 
 @pytest.mark.parametrize(

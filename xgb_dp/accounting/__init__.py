@@ -20,7 +20,6 @@ from .events import (
     SelectionEvent,
     ThresholdEvent,
     event_from_json,
-    events_from_ledger,
     one_unit,
 )
 from .exact import ExactAccountant
@@ -53,7 +52,6 @@ __all__ = [
     "ThresholdEvent",
     "Unit",
     "event_from_json",
-    "events_from_ledger",
     "make_accountant",
     "one_unit",
 ]

@@ -648,24 +648,3 @@ def _read_field(name: str, value: Any, levels: int) -> Any:
         return tuple(read_list(item, depth - 1) for item in items)
 
     return read_list(value, LISTS[name]) if name in LISTS else value
-
-
-def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
-    """All events of all trainings of a model, in release order.
-
-    Args:
-        ledger: A complete ledger, see ``xgb_dp.record.ledger``.
-
-    Raises:
-        LedgerError: An event is unknown or ill-formed.
-
-    Examples:
-        >>> import json
-        >>> from xgb_dp.accounting import events_from_ledger
-        >>> ledger = json.loads(model.attr("dp_ledger"))
-        >>> events_from_ledger(ledger)[0].release
-        'intercept'
-    """
-    return [
-        event_from_json(event) for training in ledger["trainings"] for event in training["events"]
-    ]
