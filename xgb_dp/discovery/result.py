@@ -335,18 +335,6 @@ class Discovery:
         """Format the schema file as YAML; see :meth:`schema`."""
         return f"# {self.statement()}\n{format_yaml(self.schema(target, **how))}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as numbers, lists and strings for JSON."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "unit": self.unit.name,
-            "group_size": self.unit.group_size,
-            "units": self.units,
-            "columns": {name: _listed(column) for name, column in self.columns.items()},
-            "events": [event.to_json() for event in self.events],
-        }
-
     def __str__(self) -> str:
         lines = [self.statement(), ""]
         if self.units is not None:
@@ -357,13 +345,6 @@ class Discovery:
 
     def __repr__(self) -> str:
         return f"Discovery({', '.join(map(repr, self.columns))})"
-
-
-def _listed(column: FoundColumn) -> dict[str, Any]:
-    out = {k: v for k, v in vars(column).items() if v is not None}
-    if column.quantiles is not None:
-        out["quantiles"] = [[q, value] for q, value in column.quantiles.items()]
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in out.items()}
 
 
 def _column_summary(column: FoundColumn) -> Sequence[str]:
