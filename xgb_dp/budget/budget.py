@@ -279,7 +279,24 @@ class Budget:
             ``selection_epsilon``, "select" (:func:`xgb_dp.select`). Made in this order, all of
             them fit the budget.
         """
-        return suggested_allocation(self, parse_flag("split", split))
+        split = parse_flag("split", split)
+        spent = self.spent
+        room = self.filter.room(spent)
+        left = max(0.0, room.mu2 - spent.mu2) if self.remaining() else 0.0
+        discovery = _DISCOVERY * left
+        evaluation = (_EVALUATION_APART if split else _EVALUATION) * left
+        train = _SPENT * left - discovery - (0.0 if split else evaluation)
+        # Column discovery uses part of its delta for the thresholds.
+        parts = {"discover": (discovery, 0.1), "train": (train, 1.0), "evaluate": (evaluation, 1.0)}
+        plan = {}
+        for name, (mu2, share) in parts.items():
+            delta, mu = share * self.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
+            epsilon = gaussian_epsilon(mu, delta) if mu else 0.0
+            plan[name] = {"epsilon": float(format_rounded_down(epsilon)), "delta": delta}
+        if self.selection_epsilon:
+            epsilon = float(format_rounded_down(self.remaining_selection()))
+            plan["select"] = {"epsilon": epsilon, "delta": self.delta / 10.0}
+        return plan
 
     def train(
         self,
@@ -467,7 +484,36 @@ class Budget:
 
     def statement(self) -> str:
         """Describe the guarantee of the budget and list its entries, as text."""
-        return statement(self)
+        lines = [
+            f"All releases through this budget together are ({self.epsilon:g}, "
+            f"{self.delta:g})-differentially private for adding or removing "
+            f"{self.unit.neighbours()}, even if they were chosen adaptively. "
+            f"{_scope(self)}Releases made without this budget are not covered.",
+            *concerns(self.epsilon, self.delta, None, self.unit),
+            f"Left for trainings: epsilon about {format_rounded_down(self.remaining())} at delta "
+            f"{self.delta:g}.",
+        ]
+        if self.selection_epsilon:
+            lines.append(
+                f"Left for selections: epsilon {format_rounded_down(self.remaining_selection())}."
+            )
+        parts, entries, capacity = " of the selection budget", self.entries, self.capacity
+        for entry in entries:
+            share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
+            taken = (
+                f"epsilon {entry.charge.shift:.4g}{parts if self.selection_epsilon else ''}"
+                if entry.charge.shift
+                else f"{share:.1%} of the budget (in mu^2)"
+            )
+            on = "" if entry.part is None else f", on part {entry.part.name!r} of a split"
+            state = f"({entry.state}{on})"
+            lines.append(f"{entry.time} {entry.note}: {taken} {state}{_other_unit(self, entry)}")
+        if any(entry.part is not None for entry in entries):
+            lines.append(
+                "A row is in only one part of a split, so only the part with the larger total "
+                "charge counts."
+            )
+        return "\n".join(map(visible, lines))
 
     def __str__(self) -> str:
         return self.statement()
@@ -683,40 +729,6 @@ def choose_unit(
     return Unit(name, unit.group_size if unit.name == name else 1, column)
 
 
-def statement(budget: Budget) -> str:
-    """Describe the guarantee of a budget and list its entries, as text."""
-    lines = [
-        f"All releases through this budget together are ({budget.epsilon:g}, "
-        f"{budget.delta:g})-differentially private for adding or removing "
-        f"{budget.unit.neighbours()}, even if they were chosen adaptively. "
-        f"{_scope(budget)}Releases made without this budget are not covered.",
-        *concerns(budget.epsilon, budget.delta, None, budget.unit),
-        f"Left for trainings: epsilon about {format_rounded_down(budget.remaining())} at delta "
-        f"{budget.delta:g}.",
-    ]
-    if budget.selection_epsilon:
-        lines.append(
-            f"Left for selections: epsilon {format_rounded_down(budget.remaining_selection())}."
-        )
-    parts, entries, capacity = " of the selection budget", budget.entries, budget.capacity
-    for entry in entries:
-        share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
-        taken = (
-            f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
-            if entry.charge.shift
-            else f"{share:.1%} of the budget (in mu^2)"
-        )
-        on = "" if entry.part is None else f", on part {entry.part.name!r} of a split"
-        state = f"({entry.state}{on})"
-        lines.append(f"{entry.time} {entry.note}: {taken} {state}{_other_unit(budget, entry)}")
-    if any(entry.part is not None for entry in entries):
-        lines.append(
-            "A row is in only one part of a split, so only the part with the larger total charge "
-            "counts."
-        )
-    return "\n".join(map(visible, lines))
-
-
 def _row_limit(budget_unit: BudgetUnit) -> str:
     """Describe the bound on the rows of a person; empty if there is none."""
     return "" if budget_unit.most_rows is None else f" with at most {budget_unit.most_rows} rows"
@@ -786,23 +798,3 @@ def format_rounded_down(epsilon: float) -> str:
         return "0"
     scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
     return f"{math.floor(epsilon * scale) / scale:g}"
-
-
-def suggested_allocation(budget: Budget, split: bool) -> dict[str, dict[str, float]]:
-    """Return an epsilon and delta for each step; together they fit the remaining mu^2."""
-    spent = budget.spent
-    room = budget.filter.room(spent)
-    left = max(0.0, room.mu2 - spent.mu2) if budget.remaining() else 0.0
-    discovery, evaluation = _DISCOVERY * left, (_EVALUATION_APART if split else _EVALUATION) * left
-    train = _SPENT * left - discovery - (0.0 if split else evaluation)
-    # Column discovery uses part of its delta for the thresholds.
-    parts = {"discover": (discovery, 0.1), "train": (train, 1.0), "evaluate": (evaluation, 1.0)}
-    plan = {}
-    for name, (mu2, share) in parts.items():
-        delta, mu = share * budget.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
-        epsilon = gaussian_epsilon(mu, delta) if mu else 0.0
-        plan[name] = {"epsilon": float(format_rounded_down(epsilon)), "delta": delta}
-    if budget.selection_epsilon:
-        epsilon = float(format_rounded_down(budget.remaining_selection()))
-        plan["select"] = {"epsilon": epsilon, "delta": budget.delta / 10.0}
-    return plan

@@ -223,7 +223,20 @@ class PrivacyReport:
         The possible keys, in order, are guarantee, population, concerns, preprocessing, released,
         chosen, masked, public, history and not covered. Empty paragraphs are left out.
         """
-        return paragraphs(self)
+        record = self.record
+        every = {
+            "guarantee": _guarantee(self),
+            "population": _population(record),
+            "concerns": _concerns(self),
+            "preprocessing": _preprocessing(record, self.steps),
+            "released": _released(record),
+            "chosen": _chosen(record),
+            "masked": _masked(record),
+            "public": _public(record),
+            "history": _history(record),
+            "not covered": _NOT_COVERED,
+        }
+        return {key: visible(text) for key, text in every.items() if text}
 
     def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
         """The report as text: key facts for a release decision, then the statement and tables.
@@ -234,7 +247,17 @@ class PrivacyReport:
             evaluation: Result of :func:`xgb_dp.evaluate` to include. Its epsilon is separate from
                 the epsilon of the model.
         """
-        return as_text(self, width, name=name, evaluation=evaluation)
+        statement = [textwrap.fill(p, width) for p in self.statement().split("\n\n")]
+        if not self.private:
+            return "\n\n".join(statement)
+        parts = [f"Privacy report{f': {visible(name)}' if name else ''}"]
+        for title, text in _release_sheet(self, evaluation):
+            start, indent = f"{title}: ".ljust(21), " " * 21
+            parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=indent))
+        parts += ["Full statement", *statement]
+        for title, head, rows in tables(self):
+            parts.append(f"{title}\n\n{text_columns([head, *rows])}")
+        return "\n\n".join(parts)
 
     def to_json(self) -> str:
         """The report as JSON.
@@ -252,7 +275,7 @@ class PrivacyReport:
             name: As for :meth:`summary`.
             evaluation: As for :meth:`summary`.
         """
-        return as_html(self, page=True, name=name, evaluation=evaluation)
+        return _PAGE.format(self._to_html(name, evaluation))
 
     def __str__(self) -> str:
         return self.statement()
@@ -260,7 +283,31 @@ class PrivacyReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        return self._to_html()
+
+    def _to_html(self, name: str = "", evaluation: Any = None) -> str:
+        """The report as an HTML element without scripts or external resources."""
+        paragraphs = [f"<p>{html_text(p)}</p>" for p in self.statement().split("\n\n")]
+        if self.private:
+            head = (
+                f"epsilon = {round_up(self.epsilon)}, delta = {self.delta:g}, for "
+                f"{self.unit.phrase} added or removed"
+            )
+            color = "#1b7f4b"
+            parts = [
+                html_list(_release_sheet(self, evaluation)),
+                html_details("Full statement", paragraphs),
+            ]
+            figures = [html_table(*table) for table in tables(self)]
+            parts.append(html_details("Budget and further figures", figures))
+        else:
+            head, color, parts = "NOT differentially private", "#b3261e", paragraphs
+        return (
+            f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
+            f'<p style="margin:0"><b>Privacy report{html_text(f": {name}" if name else "")}</b></p>'
+            f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html_text(head)}</b></p>'
+            f"{''.join(parts)}</div>"
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -532,23 +579,6 @@ def _evaluated(evaluation: Any) -> str:
     return f"{'; '.join(parts)}. {' '.join(evaluation.statement().split())}"
 
 
-def as_text(
-    report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
-) -> str:
-    """Format the report as text: key facts, full statement, tables."""
-    statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
-    if not report.private:
-        return "\n\n".join(statement)
-    parts = [f"Privacy report{f': {visible(name)}' if name else ''}"]
-    for title, text in _release_sheet(report, evaluation):
-        start = f"{title}: ".ljust(21)
-        parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
-    parts += ["Full statement", *statement]
-    for title, head, rows in tables(report):
-        parts.append(f"{title}\n\n{text_columns([head, *rows])}")
-    return "\n\n".join(parts)
-
-
 def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
     """Convert the cost of each kind of release to JSON values."""
     return [{**asdict(s), "epsilon": json_number(s.epsilon)} for s in spent]
@@ -585,34 +615,6 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def as_html(
-    report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
-) -> str:
-    """Format the report as HTML without scripts or external resources."""
-    paragraphs = [f"<p>{html_text(p)}</p>" for p in report.statement().split("\n\n")]
-    if report.private:
-        head = (
-            f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for "
-            f"{report.unit.phrase} added or removed"
-        )
-        color = "#1b7f4b"
-        parts = [
-            html_list(_release_sheet(report, evaluation)),
-            html_details("Full statement", paragraphs),
-        ]
-        figures = [html_table(*table) for table in tables(report)]
-        parts.append(html_details("Budget and further figures", figures))
-    else:
-        head, color, parts = "NOT differentially private", "#b3261e", paragraphs
-    body = (
-        f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
-        f'<p style="margin:0"><b>Privacy report{html_text(f": {name}" if name else "")}</b></p>'
-        f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html_text(head)}</b></p>'
-        f"{''.join(parts)}</div>"
-    )
-    return _PAGE.format(body) if page else body
-
-
 _RELEASES = {
     **dict(pair for kind in MECHANISMS for pair in kind.words),
     "plan": "the choice among several plans",
@@ -639,24 +641,6 @@ _NOT_COVERED = (
     "data; errors that report a row outside the declared domain; and attackers with access to the "
     "training process."
 )
-
-
-def paragraphs(report: PrivacyReport) -> dict[str, str]:
-    """Write the paragraphs of a private model's statement, by topic."""
-    record = report.record
-    every = {
-        "guarantee": _guarantee(report),
-        "population": _population(record),
-        "concerns": _concerns(report),
-        "preprocessing": _preprocessing(record, report.steps),
-        "released": _released(record),
-        "chosen": _chosen(record),
-        "masked": _masked(record),
-        "public": _public(record),
-        "history": _history(record),
-        "not covered": _NOT_COVERED,
-    }
-    return {key: visible(text) for key, text in every.items() if text}
 
 
 def _guarantee(report: PrivacyReport) -> str:
