@@ -5,14 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from xgb_dp.accounting import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ParallelEvent,
-    SampledEvent,
-)
+from xgb_dp.accounting import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 
 GAUSSIAN = GaussianEvent("leaves", 2**36, 2**44, 4, 5)
 SELECTION = ExponentialEvent("splits", 2**35, 40, 20)

@@ -14,13 +14,12 @@ from xgb_dp.accounting import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    ParallelEvent,
     PureAccountant,
-    RDPAccountant,
     make_accountant,
 )
 from xgb_dp.accounting.closed_form_bounds import bounded_range_rdp
-from xgb_dp.accounting.published_accountants import bounded_range_mu
+from xgb_dp.accounting.published_accountants import RDPAccountant, bounded_range_mu
+from xgb_dp.accounting.sampled_rounds import ParallelEvent
 from xgb_dp.errors import LedgerError
 
 from .events import UNIT, flat_events, gaussian, laplace, sampled, selections

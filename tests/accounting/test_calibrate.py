@@ -7,9 +7,9 @@ from xgb_dp.accounting import (
     ExactAccountant,
     ExponentialEvent,
     GaussianEvent,
-    SampledEvent,
     make_accountant,
 )
+from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.accounting.sensitivity import RowBound
 from xgb_dp.calibrate import calibrate, noise_of_total
 from xgb_dp.errors import BudgetError

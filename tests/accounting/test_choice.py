@@ -14,13 +14,13 @@ from xgb_dp.accounting import (
     GaussianEvent,
     LaplaceEvent,
     Repetitions,
-    SampledEvent,
     SelectionEvent,
     event_from_json,
     make_accountant,
 )
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
+from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.errors import LedgerError
 
 BITS = 40

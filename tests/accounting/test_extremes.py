@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from xgb_dp.accounting import GaussianEvent, ParallelEvent, SampledEvent, make_accountant
+from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.accounting.gaussian import gaussian_delta
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 
 from .events import gaussian, selections
 

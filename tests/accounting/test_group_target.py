@@ -9,12 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 from scipy.stats import norm
 
-from xgb_dp.accounting import (
-    ExponentialEvent,
-    GaussianEvent,
-    SampledEvent,
-    make_accountant,
-)
+from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
+from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.presets import PRESETS

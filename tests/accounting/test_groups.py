@@ -10,15 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from xgb_dp.accounting import (
-    ExactAccountant,
-    ParallelEvent,
-    Repetitions,
-    SelectionEvent,
-    make_accountant,
-)
+from xgb_dp.accounting import ExactAccountant, Repetitions, SelectionEvent, make_accountant
 from xgb_dp.accounting.accountant import delta_in_steps, epsilon_in_steps
 from xgb_dp.accounting.curve import Curve
+from xgb_dp.accounting.sampled_rounds import ParallelEvent
 
 from .events import gaussian, laplace, sampled, selections
 from .oracle import Composed, stick

@@ -10,10 +10,10 @@ from xgb_dp.accounting import (
     Event,
     ExponentialEvent,
     GaussianEvent,
-    SampledEvent,
     make_accountant,
 )
 from xgb_dp.accounting.events import release_counts
+from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.privacy_report import PrivacyReport
 

@@ -12,13 +12,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.accounting import (
-    ExponentialEvent,
-    LaplaceEvent,
-    ParallelEvent,
-    SampledEvent,
-    make_accountant,
-)
+from xgb_dp.accounting import ExponentialEvent, LaplaceEvent, make_accountant
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 
 from .oracle import Adversary
 

@@ -11,9 +11,7 @@ from xgb_dp.accounting import (
     ChoiceEvent,
     Event,
     GaussianEvent,
-    ParallelEvent,
     Repetitions,
-    SampledEvent,
     SelectionEvent,
     event_from_json,
     make_accountant,
@@ -21,6 +19,7 @@ from xgb_dp.accounting import (
 )
 from xgb_dp.accounting.events import is_within, with_unit
 from xgb_dp.accounting.filter import charge_of
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 from xgb_dp.errors import LedgerError
 
 from .events import GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION

@@ -14,14 +14,13 @@ from xgb_dp.accounting import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    ParallelEvent,
     Repetitions,
-    SampledEvent,
     SelectionEvent,
     make_accountant,
 )
 from xgb_dp.accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from xgb_dp.accounting.gaussian import gaussian_delta, gaussian_mu
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 
 TRAINING: tuple[Event, ...] = (
     GaussianEvent("candidates", 1 << 20, 1 << 30, 20, 1),

@@ -18,11 +18,10 @@ from xgb_dp.accounting import (
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    ParallelEvent,
     Repetitions,
-    SampledEvent,
     SelectionEvent,
 )
+from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger

@@ -19,12 +19,12 @@ from xgb_dp.accounting import (
     GaussianEvent,
     LaplaceEvent,
     Repetitions,
-    SampledEvent,
     SelectionEvent,
     event_from_json,
     make_accountant,
 )
 from xgb_dp.accounting.curve import Curve
+from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.accounting.selection import SelectionCurve, WithSelections
 from xgb_dp.errors import LedgerError
 

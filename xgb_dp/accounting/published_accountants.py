@@ -217,7 +217,7 @@ class RDPAccountant(Accountant):
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> accountant = xgb_dp.accounting.RDPAccountant([event])
+        >>> accountant = xgb_dp.accounting.make_accountant("rdp", [event])
         >>> round(accountant.get_epsilon(1e-6), 2)
         0.7
     """
@@ -243,7 +243,7 @@ class GDPAccountant(Accountant):
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> accountant = xgb_dp.accounting.GDPAccountant([event])
+        >>> accountant = xgb_dp.accounting.make_accountant("gdp", [event])
         >>> round(accountant.get_epsilon(1e-6), 2)
         0.66
     """
@@ -265,7 +265,7 @@ class ClassicAccountant(Accountant):
     Examples:
         >>> from xgb_dp.accounting import ExponentialEvent
         >>> event = ExponentialEvent("splits", eps_num=1, eps_bits=4, count=20)
-        >>> round(xgb_dp.accounting.ClassicAccountant([event]).get_epsilon(1e-6), 2)
+        >>> round(xgb_dp.accounting.make_accountant("classic", [event]).get_epsilon(1e-6), 2)
         1.25
     """
 

@@ -285,7 +285,8 @@ class SampledEvent(RoundsEvent):
         count: Number of rounds, >= 0.
 
     Examples:
-        >>> from xgb_dp.accounting import GaussianEvent, SampledEvent
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> from xgb_dp.accounting.sampled_rounds import SampledEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
         >>> SampledEvent(rate_num=1, rate_bits=1, events=(event,), count=20).rate
         0.5
@@ -326,7 +327,8 @@ class ParallelEvent(RoundsEvent):
         count: Number of ensembles, >= 0.
 
     Examples:
-        >>> from xgb_dp.accounting import GaussianEvent, ParallelEvent
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> from xgb_dp.accounting.sampled_rounds import ParallelEvent
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
         >>> parts = ParallelEvent(parts=8, events=(event,), count=1)
         >>> both = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, parts))
