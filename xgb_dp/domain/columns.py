@@ -629,28 +629,11 @@ def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
 
 
 def format_flow(value: Any) -> str:
-    """Format a mapping, list, string or number on one line of YAML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)}: {format_flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(format_flow, value)) + "]"
-    return _scalar(value)
+    """Format a mapping, list, string or number on one line, as JSON, which is also YAML."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in text)
 
 
 def _key(name: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
-    return name if plain and name.lower() not in _WORDS else _scalar(name)
-
-
-def _scalar(value: Any) -> str:
-    if not isinstance(value, str):
-        return repr(value)
-    return '"' + "".join(map(_character, value)) + '"'
-
-
-def _character(c: str) -> str:
-    if c in '"\\':
-        return "\\" + c
-    if c.isprintable():
-        return c
-    return f"\\U{ord(c):08X}"
+    return name if plain and name.lower() not in _WORDS else format_flow(name)
