@@ -6,6 +6,8 @@ import importlib.util
 import os
 import sys
 
+from .data.cells import is_unicode
+
 __all__ = ["main"]
 
 
@@ -14,7 +16,7 @@ def main() -> None:
     if sys.stdout is None:
         raise SystemExit("Error: Standard output is closed. Redirect it, for example to /dev/null.")
     for position, text in enumerate(sys.argv[1:], 1):
-        if not _is_text(text):
+        if not is_unicode(text):
             raise SystemExit(
                 f"Error: Argument {position} is not valid UTF-8. Names of files, columns and "
                 "categories must be valid UTF-8. Rename the file, or pass the name in UTF-8."
@@ -39,14 +41,6 @@ def main() -> None:
 def _drop_output() -> None:
     """Redirect stdout to the null device, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _run() -> None:
