@@ -69,7 +69,6 @@ def test_counts_with_exposures(claims):
     assert "no column 'years'" in fails("predict", "model.json", "new.csv")
     run("predict", "model.json", "new.csv", "--rate", "--out", "new-rate.csv")
     assert Path("new-rate.csv").read_text() == Path("rate.csv").read_text()
-    assert "poisson-nloglik" in run("predict", "model.json", "rows.csv", "--score").stderr
 
 
 EVENTS = [*TIMES, "--event", "died", *columns_but("days", "died")]
@@ -136,7 +135,7 @@ def test_times_and_their_ends(claims, by):
     """Both ways say the same rows, and what is told of them is what the trainer reads."""
     column = {"event": "died", "target-upper": "last"}[by]
     run("train", "rows.csv", *TIMES, f"--{by}", column, *columns_but("days", column), *SPENT)
-    run("predict", "model.json", "rows.csv", "--out", "out.csv", "--score")
+    run("predict", "model.json", "rows.csv", "--out", "out.csv")
     predicted = pd.read_csv("out.csv")["prediction"]
     assert np.corrcoef(np.log(predicted), claims["age"])[0, 1] > 0.5
     model = xgb.Booster(model_file="model.json")

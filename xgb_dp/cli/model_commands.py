@@ -21,10 +21,9 @@ from ..engine.saved_model import (
     clip_to_bounds,
     load_booster,
     probabilities,
-    read_objective,
     read_quantile_levels,
 )
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError
 from ..record.formatting import round_up
 from ..record.model_card import model_card, registry_entry
 from ..record.privacy_report import privacy_report
@@ -34,7 +33,6 @@ from .files import Output, save
 from .group import (
     PASSED_ON,
     Arguments,
-    Failure,
     command,
     echo,
     model_file,
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 @click.option("--out", type=OUT, help="Output file, .csv or .parquet; stdout by default.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
 @options.model_schema
-@click.option("--score", is_flag=True, help="Also print exact scores of labelled rows to stderr.")
 @click.option("--rate", is_flag=True, help="Predict for exposure 1; ignores the exposure column.")
 @click.option("--contributions", is_flag=True, help="Also write the contribution of each feature.")
 @options.csv
@@ -88,9 +85,8 @@ def predict(given: Arguments) -> None:
     from .tables import read_table
 
     table = read_table(
-        given.data, domain, training=False, labels=given.score, exposure=not given.rate,
-        **given.named("keep", "csv"),
-    )  # fmt: skip
+        given.data, domain, training=False, exposure=not given.rate, **given.named("keep", "csv")
+    )
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
         raise PrivacyParameterError(
             "The columns of the schema differ from the features of the model, or are in another "
@@ -112,8 +108,6 @@ def predict(given: Arguments) -> None:
         print_data(written.to_csv(index=False))
     else:
         save((out, lambda place: write_rows(written, place)))
-    if given.score:
-        _print_score(booster, matrix, table)
 
 
 def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[str, Any]:
@@ -162,36 +156,6 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
     labels = labels or [f"contribution_{n}" for n in names]
     values = booster.predict(matrix, pred_contribs=True) if len(table.frame) else np.empty(0)
     return pd.DataFrame(values.reshape(len(table.frame), len(labels)), columns=labels)
-
-
-def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None:
-    """Print the exact scores of labelled rows to stderr."""
-    if table.labels is None:
-        raise Failure(
-            "--score needs a target column, but the schema has none. Add `target` to the schema, "
-            "or omit --score."
-        )
-    if not len(table.labels):
-        raise PrivacyRefusal(
-            "The file has no rows to score. Pass a file with rows, or omit --score."
-        )
-    objective, classes = read_objective(booster), table.domain.classes
-    metrics = ["auc", "error", "logloss"]
-    if classes is None:
-        # For other objectives, use the default metric of XGBoost.
-        metrics = ["rmse"] if objective == "reg:squarederror" else []
-    elif len(classes) > 2:
-        metrics = ["merror", "mlogloss"]
-    elif objective == "binary:logitraw":
-        metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
-    booster.set_param([("eval_metric", name) for name in metrics])
-    shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
-    echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
-    echo(
-        "These scores are exact. If the rows are private, do not publish the scores: the privacy "
-        "report of the model does not cover them.",
-        err=True,
-    )
 
 
 @command("evaluate")

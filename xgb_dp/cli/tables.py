@@ -119,7 +119,6 @@ class FileColumns:
     path: Path
     domain: Domain  # resolved against the columns of the file
     training: bool = True
-    labels: bool = True
     exposure: bool = True
     keep: Sequence[str] = ()
     csv: Csv | None = None
@@ -128,7 +127,7 @@ class FileColumns:
         header = read_header(self.path, self.csv)
         self.domain = domain = self.domain.resolve(header, training=self.training)
         self.columns = domain.columns or {}
-        self.target = domain.target if self.labels else None
+        self.target = domain.target if self.training else None
         self.exposed = domain.exposure if self.exposure else None
         self.weight = domain.weight if self.training else None
         self.ids = domain.privacy_id if self.training else None
