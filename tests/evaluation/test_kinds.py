@@ -14,7 +14,7 @@ from sklearn import metrics
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused, rows, stock
 from xgb_dp.evaluation.classification import MultipleClasses, PairedModels
-from xgb_dp.evaluation.counts import value_cells
+from xgb_dp.evaluation.counts import ScoreGrid, value_cells
 from xgb_dp.evaluation.figures import value_matrix
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, group_codes
@@ -50,7 +50,7 @@ def moved(plan: Any, cells: Any, n: int) -> int:
 )
 def test_one_row_of_several_classes(rows):
     a, b, c, y, group = (np.array(v) for v in zip(*rows, strict=True))
-    plan = MultipleClasses.from_model(Model(), Groups("g", ("a", "b")))
+    plan = MultipleClasses(Model.classes, Groups("g", ("a", "b")))
     with np.errstate(all="ignore"):
         cells = plan.cells(np.stack([a, b, c], axis=1), y, group)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
@@ -69,7 +69,8 @@ def test_one_row_of_a_regression(rows):
 @cache
 def aimed_pair(seed: int) -> tuple[PairedModels, Any]:
     """A plan, and its second step after noise alone: it takes a second, and no row decides it."""
-    plan, rng = PairedModels.from_models(Model(), Model()), np.random.default_rng(seed)
+    grid, rng = ScoreGrid.within(*Model.margins), np.random.default_rng(seed)
+    plan = PairedModels((grid, grid))
     noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
     return plan, plan.aimed(NoisySums(Layout(plan.blocks), noisy, 2000.0))
 

@@ -45,10 +45,7 @@ def one_row(grid: ScoreGrid, margin: float, label: int) -> np.ndarray:
 
 
 def binary(grid: ScoreGrid, groups: Groups | None = None) -> Binary:
-    class Model:
-        margins = (grid.low, grid.high)
-
-    return Binary.from_model(Model(), groups)
+    return Binary(ScoreGrid.within(grid.low, grid.high), groups)
 
 
 @EXAMPLES

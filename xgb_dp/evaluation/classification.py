@@ -40,7 +40,7 @@ from .counts import (
 )
 from .figures import Figure, Values, as_json, make_monotone, value_matrix
 from .report import Cost
-from .rows import EvaluatedModel, Groups, ModelKind, scaled
+from .rows import Groups, ModelKind, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
@@ -381,11 +381,6 @@ class Binary(ModelKind):
     grid: ScoreGrid
     groups: Groups | None
 
-    @classmethod
-    def from_model(cls, model: EvaluatedModel, groups: Groups | None) -> Binary:
-        """Build the blocks for a model, without reading any row."""
-        return cls(ScoreGrid.within(*model.margins), groups)
-
     @property
     def later(self) -> Later:
         """Limits of the second step."""
@@ -554,11 +549,6 @@ class PairedModels(ModelKind):
 
     grids: tuple[ScoreGrid, ScoreGrid]  # score cells of each model
     groups: Groups | None = None
-
-    @classmethod
-    def from_models(cls, first: EvaluatedModel, second: EvaluatedModel) -> PairedModels:
-        """Build the blocks for two models, without reading any row."""
-        return cls((ScoreGrid.within(*first.margins), ScoreGrid.within(*second.margins)))
 
     @property
     def later(self) -> Later:
@@ -786,11 +776,6 @@ class MultipleClasses(ModelKind):
 
     classes: int
     groups: Groups | None
-
-    @classmethod
-    def from_model(cls, model: EvaluatedModel, groups: Groups | None) -> MultipleClasses:
-        """Build the blocks for a model, without reading any row."""
-        return cls(model.classes, groups)
 
     def _matrices(self) -> list[Ints]:
         k, scores = self.classes, counts_matrix(ScoreGrid())

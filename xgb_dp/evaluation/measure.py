@@ -21,7 +21,7 @@ from ..parameters import parse
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
-from .counts import one_thread
+from .counts import ScoreGrid, one_thread
 from .regression import Regression
 from .report import Cost
 from .row_split import Split, separate_rows_and_ids
@@ -201,13 +201,12 @@ def plan_evaluation(
                 f"`{name}` applies to regression only, but this model predicts classes. Leave it "
                 "out."
             )
-    if len(models) == 2:
-        return PairedModels.from_models(*models)
     if model.kind == "binary":
-        return Binary.from_model(model, groups)
+        grids = [ScoreGrid.within(*m.margins) for m in models]
+        return Binary(grids[0], groups) if len(grids) == 1 else PairedModels((grids[0], grids[1]))
     if model.classes > MOST_CLASSES:
         raise PrivacyParameterError(
             f"Models with more than {MOST_CLASSES} classes cannot be evaluated, because the noise "
             "per class grows with the number of classes. Merge rare classes and train again."
         )
-    return MultipleClasses.from_model(model, groups)
+    return MultipleClasses(model.classes, groups)
