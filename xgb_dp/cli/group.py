@@ -99,9 +99,9 @@ def report_kind(path: Path) -> str:
     return kind
 
 
-def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
+def report_file(report: PrivacyReport, path: Path) -> Output:
     """Return the output for a report, in the format of the file extension."""
-    return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"
+    return path, report_text(report, report_kind(path)).rstrip("\n") + "\n"
 
 
 def print_or_save(text: str, path: Path | None, *, force: bool) -> None:

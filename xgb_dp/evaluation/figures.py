@@ -340,7 +340,6 @@ class Values:
         half: Half the width of the range.
         level: Confidence level of each interval.
         power: Spacing of the cells, see :func:`counts.value_cells`.
-        seed: Seed of the draws.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -359,7 +358,6 @@ class Values:
     half: float
     level: float
     power: int = 1
-    seed: int = 0
 
     @classmethod
     def from_sums(
@@ -371,7 +369,6 @@ class Values:
         half: float,
         level: float,
         power: int = 1,
-        seed: int = 0,
     ) -> Values:
         """Estimate the distribution from noisy sums.
 
@@ -383,12 +380,10 @@ class Values:
             half: Half the width of the range.
             level: Confidence level.
             power: Spacing of the cells, see :func:`counts.value_cells`.
-            seed: Seed of the draws. If one figure combines two blocks, they must have different
-                seeds; otherwise their noise would be treated as identical.
         """
-        counts, draws = solver.counts(sums, noise, np.random.default_rng(2 * seed))
+        counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
         error = noise**2 * solver.covariance
-        return cls(counts, draws, error, middle, half, level, power, seed)
+        return cls(counts, draws, error, middle, half, level, power)
 
     @property
     def points(self) -> Floats:
@@ -404,7 +399,7 @@ class Values:
     def sampled(self) -> Floats:
         """Draws of counts that vary with privacy noise and sampling."""
         spread = np.sqrt(self._around)
-        rng = np.random.default_rng(2 * self.seed + 1)
+        rng = np.random.default_rng(1)
         return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)
 
     def figure(
