@@ -14,7 +14,6 @@ import xgb_dp
 pytest.importorskip("click")
 
 from xgb_dp.cli.tables import read_table
-from xgb_dp.domain.csv_text import Csv
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.default_plans import SIZES, worth
@@ -53,22 +52,6 @@ def test_train_and_predict(folder):
     np.testing.assert_allclose(predicted["probability_yes"], expected, atol=1e-6)
     assert (predicted["prediction"] == np.where(expected > 0.5, "yes", "no")).all()
     assert (predicted["id"] == frame["id"]).all()
-
-
-def test_formats_of_rows_are_read_alike(folder):
-    frame = rows()
-    frame.to_csv("rows.csv.gz", index=False)
-    frame.to_csv("rows.tsv", index=False, sep="\t")
-    frame.astype({"age": int}).to_parquet("rows.parquet")
-    frame.to_csv("semicolons.csv", index=False, sep=";")
-    domain = read_domain(Path("schema.yaml"))
-    first = read_table(Path("rows.csv"), domain, training=True)
-    assert first.frame["height"].isna().sum() == (frame["height"] == "?").sum()
-    for name, sep in [("rows.csv.gz", ","), ("rows.tsv", ","), ("rows.parquet", ","),
-                      ("semicolons.csv", ";")]:  # fmt: skip
-        other = read_table(Path(name), domain, training=True, csv=Csv(sep))
-        pd.testing.assert_frame_equal(other.frame, first.frame)
-        np.testing.assert_array_equal(other.labels, first.labels)
 
 
 JSON = """

@@ -58,7 +58,7 @@ def test_rows_together_are_what_they_are_alone(tmp_path, wanted, end):
     path = tmp_path / "rows.csv"
     alone = {row: cells(path, f"a,b,c{end}{row}{end}", wanted) for row in ROWS}
     assert alone[PLAIN] == [["7", "8", "9"][-len(wanted) :]]
-    for first, last in itertools.product(ROWS, repeat=2):
+    for first, last in itertools.product(ROWS, ROWS if wanted == "abc" else ROWS[::3]):
         parts = [alone[first], alone[PLAIN], alone[last]]
         expected = None if None in parts else [row for part in parts for row in part or []]
         text = end.join(["a,b,c", first, PLAIN, last, ""])

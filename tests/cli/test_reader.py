@@ -40,13 +40,16 @@ COLUMNS = {
 MISSING = ("", "NA", "-999")
 
 
-def in_csv(cells, path, encoding="utf-8", pack=bytes, name="rows.csv", quoting=csv.QUOTE_MINIMAL):
+def in_csv(
+    cells, path, encoding="utf-8", pack=bytes, name="rows.csv", quoting=csv.QUOTE_MINIMAL, mark=","
+):
     path, text = path / name, io.StringIO()
-    csv.writer(text, quoting=quoting, lineterminator="\n").writerows(
+    csv.writer(text, delimiter=mark, quoting=quoting, lineterminator="\n").writerows(
         [["x", "y"], *([cell, "1"] for cell in cells)]
     )
     path.write_bytes(pack(text.getvalue().encode(encoding)))
-    return read_batches(path, ["x"], Csv(encoding=encoding))
+    separator = "," if name.endswith(".tsv") else mark
+    return read_batches(path, ["x"], Csv(separator, encoding=encoding))
 
 
 def in_parquet(cells, path, kind=None):
@@ -66,6 +69,8 @@ CONTAINERS = {
     "csv": in_csv,
     "every cell quoted": lambda c, p: in_csv(c, p, quoting=csv.QUOTE_ALL),
     "utf-16": lambda c, p: in_csv(c, p, "utf-16"),
+    "semicolons": lambda c, p: in_csv(c, p, mark=";"),
+    "tsv": lambda c, p: in_csv(c, p, name="rows.tsv", mark="\t"),
     "gzip": lambda c, p: in_csv(c, p, pack=gzip.compress, name="rows.csv.gz"),
     "bz2": lambda c, p: in_csv(c, p, pack=bz2.compress, name="rows.csv.bz2"),
     "parquet": in_parquet,

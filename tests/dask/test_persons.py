@@ -100,15 +100,6 @@ def test_a_series_or_an_array_beside_the_data(client):
     assert named == one_machine()
 
 
-def test_estimators_name_a_column(client):
-    X, y = frame(table())
-    params = {k: v for k, v in COLUMN.items() if k != "objective"} | {"n_estimators": 2}
-    model = dxgb.DaskXGBClassifier(**params, dp_classes=2)
-    model.client = client
-    model.fit(X, y)
-    assert model.get_booster().feature_names == list("abcd")
-
-
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_estimators_keep_no_ids_and_no_rows(kind, client):

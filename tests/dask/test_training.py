@@ -1,7 +1,5 @@
 """Private training through ``xgboost.dask``, as its users call it, on real worker processes."""
 
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -19,9 +17,7 @@ from xgboost.collective import Config
 
 import xgb_dp
 from tests.conftest import private
-from tests.models import training
 from xgb_dp.errors import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.request.params import DEFAULT_ROUNDS
 
 N = 1800
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine
@@ -113,21 +109,6 @@ def test_classes_are_declared(client):
         undeclared.fit(X, y)
 
 
-def test_rounds_where_none_are_given(client):
-    """One number for `train` and the estimators; a number that is given is kept."""
-    X, y = table()
-    unset = dxgb.DaskXGBClassifier(**{**ESTIMATOR, "n_estimators": None}, dp_classes=2)
-    unset.client = client
-    unset.fit(X, y)
-    models = [
-        dxgb.train(client, {**PARAMS, "max_depth": 1}, arrays(client))["booster"],
-        unset.get_booster(),
-        dxgb.train(client, PARAMS, arrays(client), 10)["booster"],
-    ]
-    assert [training(m)["rounds"] for m in models] == [DEFAULT_ROUNDS, DEFAULT_ROUNDS, 10]
-    assert [m.num_boosted_rounds() for m in models] == [DEFAULT_ROUNDS, DEFAULT_ROUNDS, 10]
-
-
 def test_a_row_outside_the_domain_ends_all_workers(client):
     """With one message, which says what is wrong and shows neither value nor row."""
     y = np.zeros(N)
@@ -172,39 +153,6 @@ def test_a_set_of_several_targets_on_one_worker(client):
     fewer = dxgb.DaskDMatrix(client, table, labels[:, 0])
     with pytest.raises(PrivacyParameterError, match="as many labels per row"):
         dxgb.train(client, params, d, 3, evals=[(fewer, "public")])
-
-
-def test_trainings_are_continued(client):
-    d = arrays(client)
-    first = dxgb.train(client, PARAMS, d, 3)["booster"]
-    second = dxgb.train(client, PARAMS, d, 3, xgb_model=first)["booster"]
-    assert second.num_boosted_rounds() == 6
-    report = xgb_dp.privacy_report(second)
-    assert len(report.ledger["trainings"]) == 2
-    assert 8.0 < report.epsilon <= 16.0
-
-
-@pytest.mark.slow
-def test_workers_from_the_command_line(tmp_path):
-    """A scheduler and two workers that were started as programs of their own."""
-    address = tmp_path / "scheduler.json"
-    dask = [sys.executable, "-m", "dask"]
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    worker = [*dask, "worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard"]
-    file = ["--scheduler-file", str(address)]
-    programs = [subprocess.Popen([*scheduler, *file], cwd=tmp_path, **quiet)]
-    try:
-        programs += [subprocess.Popen([*worker, *file], cwd=tmp_path, **quiet) for _ in range(2)]
-        with Client(scheduler_file=str(address), timeout=PATIENCE) as client:
-            client.wait_for_workers(2, timeout=PATIENCE)
-            model = dxgb.train(client, PARAMS, arrays(client), 4)["booster"]
-    finally:
-        for program in programs:
-            program.terminate()
-        for program in programs:
-            program.wait(timeout=PATIENCE)
-    assert 7.5 < xgb_dp.privacy_report(model).epsilon <= 8.0
 
 
 class Die(xgb.callback.TrainingCallback):

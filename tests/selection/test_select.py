@@ -233,11 +233,15 @@ def test_distributions_of_the_number_of_runs(asked, family, shape):
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
 
 
-def test_empty_parts_and_no_rows_train():
+@pytest.mark.parametrize("objective", [{}, {**QUANTILES, "quantile_alpha": [0.1, 0.9]}, TIMES])
+def test_empty_parts_and_no_rows_train(objective):
+    """How many rows there are decides on no error."""
     for rows in (0, 1):
-        dtrain = xgb.DMatrix(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows))
-        assert quick(dtrain).report.epsilon <= 4.0
-    assert quick(validation=1e-9).report.private
+        d = xgb.DMatrix(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows))
+        d = times(rows) if objective is TIMES else d
+        assert quick(d, params={**PARAMS, **objective}).report.epsilon <= 4.0
+    if not objective:
+        assert quick(validation=1e-9).report.private
 
 
 def test_components_and_weights():

@@ -9,11 +9,9 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from tests.reference.test_losses_against_cpp import plan_of
-from tests.stated import describe_plan
 from tests.training.plans import plan_of as followed_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.planning import dump, with_noise
+from xgb_dp.planning import with_noise
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
@@ -149,12 +147,6 @@ def test_labels_that_an_objective_does_not_know(name, label):
     assert "7" not in str(error.value)
 
 
-@pytest.mark.parametrize("objective", ["survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"])
-def test_objectives_that_couple_rows(objective):
-    with pytest.raises(PrivacyRefusal, match="depends on other rows"):
-        train("absolute", objective=objective)
-
-
 def test_quantiles_cover_their_share():
     X, y = rows("quantiles", 4000)
     model = train("quantiles", rounds=None, data=(X, y), dp_epsilon=8.0)
@@ -229,15 +221,6 @@ def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken():
     assert at_the_end == pytest.approx(last, rel=1e-6)
 
 
-def test_outputs_that_move_together_share_their_splits():
-    """A plan without shared splits is refused: the other outputs would have trees of nothing."""
-    plan, _ = plan_of("all_centred", True)
-    plan["id"] = "hand-made"
-    describe_plan(dump(plan))
-    with pytest.raises(xgb.core.XGBoostError, match="require shared splits"):
-        describe_plan(dump(plan | {"class_trees": "per_class"}))
-
-
 def test_one_row_changes_no_other_pair_of_an_own_objective():
     """A function with a memory is traced once; the rows never come to it."""
     seen: list[Any] = []
@@ -280,23 +263,6 @@ def test_continuation_needs_the_same_own_objective():
     assert train("own", rounds=2, xgb_model=first).num_boosted_rounds() == 4
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n != "quantiles"])
-def test_estimators_and_evaluation(name):
-    X, y = rows(name)
-    own_params = dict(CASES[name])
-    model = xgb_dp.DPXGBRegressor(
-        epsilon=4.0, delta=1e-5, target_bounds=BOUNDS.get(name, (-8.0, 8.0)), n_estimators=4,
-        **own_params,
-    )  # fmt: skip
-    model.fit(X, y)
-    low, high = BOUNDS.get(name, (-8.0, 8.0))
-    predicted = model.predict(X)
-    assert (predicted >= low).all()
-    assert (predicted <= high).all()
-    judged = xgb_dp.evaluate(model, (X, y), epsilon=1.0, delta=1e-6)
-    assert judged.summary()
-
-
 def test_quantiles_of_cells():
     sums = [0] * 10 + [100] * 10 + [0] * 44
     assert label_quantiles(sums, (0.25, 0.5), 0.0, 64.0, 1.0) == pytest.approx([12.5, 15.0])
@@ -332,21 +298,3 @@ def test_other_levels_do_not_continue_a_model(levels, n):
         train("quantiles", rounds=2, data=data, quantile_alpha=levels, xgb_model=first)
     again = train("quantiles", rounds=2, data=data, xgb_model=first)
     assert again.num_boosted_rounds() == 4
-
-
-def test_several_quantiles_have_no_single_figure():
-    model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
-    names = xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6).figures()
-    levels = CASES["quantiles"]["quantile_alpha"]
-    of_levels = {f"{of} of {q:g}" for of in ("coverage", "clipped pinball loss") for q in levels}
-    assert set(names) == {"rows", "errors beyond", *of_levels}
-
-
-@pytest.mark.parametrize("n", [0, 1, 200])
-def test_several_quantiles_are_selected_among_whatever_the_number_of_rows(n):
-    d = xgb.DMatrix(*(part[:n] for part in rows("quantiles")))
-    params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
-    selected = xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,
-                          num_boost_round=3)  # fmt: skip
-    assert selected.score_name == "pinball_loss"
-    assert 0.0 <= selected.score <= 4.0

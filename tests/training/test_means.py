@@ -11,7 +11,6 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.request.objectives import MEANS
-from xgb_dp.testing import fixed_noise
 from xgb_dp.training.prepare import prepare
 
 from ..models import event, starts
@@ -88,22 +87,6 @@ def test_without_noise_the_mean_is_that_of_the_labels(objective):
     params |= {"dp_epsilon": math.inf, "dp_mean_correction": True}
     model = xgb.train(params, xgb.DMatrix(X, y), 10)
     assert model.predict(xgb.DMatrix(X)).mean() == pytest.approx(y.mean(), rel=0.005)
-
-
-def test_the_mean_of_few_skewed_rows():
-    """The clip counts the three in ten that are 100 too little; a shift of all leaves mends it."""
-    X = np.random.default_rng(0).normal(size=(1000, 4))
-    data = xgb.DMatrix(X, np.where(np.arange(1000) % 10 < 3, 100.0, 0.0))
-    bounds = {"objective": "reg:squarederror", "dp_target_bounds": (0.0, 100.0)}
-    means = []
-    for corrected in (False, True):
-        params = private(**bounds, dp_mean_correction=corrected, nthread=1, verbosity=0)
-        predicted = []
-        for key in range(6):
-            with fixed_noise(key):
-                predicted.append(xgb.train(params, data).predict(data))
-        means.append(float(np.mean(predicted)))
-    assert means[0] < 20.0 and means[1] == pytest.approx(30.0, abs=5.0)
 
 
 def test_exposures_start_in_the_first_tree():
@@ -198,18 +181,6 @@ def test_parts_of_a_split_keep_their_intervals():
     assert model.num_boosted_rounds() == 5
 
 
-@pytest.mark.parametrize("n", [0, 1, 500])
-def test_few_times_are_selected_among_as_many_are(n):
-    """Also where no row is set aside, or none is left: how many there are decides on no error."""
-    d = times(*(part[:n] for part in intervals(500)))
-    params = {"tree_method": "dp_hist", "objective": "survival:aft", "dp_target_bounds": (0.01, 9)}
-    selected = xgb_dp.select(
-        params, d, [{"max_depth": 2}], epsilon=2.0, delta=1e-6, num_boost_round=2
-    )
-    assert selected.score_name == "time_log_loss"
-    assert -4.0 <= selected.score <= 4.0
-
-
 def test_the_cap_follows_the_mean():
     from xgb_dp.request.schema import read_schema
 
@@ -239,21 +210,3 @@ def test_little_data_and_none_train(objective):
         for _ in range(5):
             model = xgb.train(params | {"dp_epsilon": 0.3}, d, 3)
             assert np.isfinite(model.predict(xgb.DMatrix(np.ones((3, 2))))).all()
-
-
-def test_matrices_of_workers_keep_their_intervals():
-    """What Dask hands to a worker: parts of the table and of both bounds."""
-    from xgb_dp.data.worker_rows import worker_matrix
-
-    X, lower, upper = intervals(60)
-    names = ("data", "label_lower_bound", "label_upper_bound")
-    parts = [
-        dict(zip(names, (v[a:b] for v in (X, lower, upper)), strict=True))
-        for a, b in ((0, 20), (20, 60))
-    ]
-    joined = worker_matrix(None, parts=parts, model=None, Xy_cats=None)
-    for name, values in zip(names[1:], (lower, upper), strict=True):
-        np.testing.assert_array_equal(joined.get_float_info(name), values.astype(np.float32))
-    parts[1]["label_upper_bound"] = np.full(40, -np.inf)
-    with pytest.raises(RowDomainError, match="label bound"):
-        worker_matrix(None, parts=parts, model=None, Xy_cats=None)

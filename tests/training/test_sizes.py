@@ -340,11 +340,6 @@ def test_budgets_book_the_choice(tmp_path):
     budget.verify()
     with pytest.raises(BudgetError):
         budget.train(asked(dp_epsilon=0.1), data(FEW))
-    more = xgb_dp.Budget(tmp_path / "more.json", epsilon=1.0, delta=1e-6)
-    for _ in range(2):
-        more.train(asked(dp_epsilon=0.6), data(FEW))
-    more.train(asked(dp_epsilon=round(more.remaining() * 0.995, 3)), data(FEW))
-    more.verify()
 
 
 # The family of the default

@@ -17,7 +17,7 @@ from xgb_dp.training.prepare import prepare
 
 from ..models import event, events, starts
 from . import several
-from .several import BOUNDS, CUTS, Floats
+from .several import BOUNDS, Floats
 
 rows, matrix, train = (partial(f, "targets") for f in (several.rows, several.matrix, several.train))
 USUAL = several.usual("targets")
@@ -58,15 +58,6 @@ def test_forms_of_ranges(columns, one, others):
             model = train(data=xgb.DMatrix(X, Y[:, columns]), dp_target_bounds=given)
         trees.append(model.get_dump())
     assert all(other == trees[0] for other in trees)
-
-
-def test_pure_noise():
-    model = train(
-        3, dp_accountant="pure", dp_delta=0.0, dp_leaf_noise="laplace", base_score=0.0,
-        dp_feature_cuts=CUTS,
-    )  # fmt: skip
-    report = xgb_dp.privacy_report(model)
-    assert report.get_epsilon(0.0) <= 4.0 + 1e-9
 
 
 def test_persons_weights_and_margins():
