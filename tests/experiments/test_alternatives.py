@@ -1,7 +1,6 @@
 """What is run in processes of their own, and the own gradient descent among it."""
 
 import csv
-import dataclasses
 import itertools
 import math
 import re
@@ -18,7 +17,7 @@ from experiments import kept, peers, render, runner, store, summary, tables
 from experiments.__main__ import main
 from experiments.core import Cell
 from experiments.workers import adassp, codes, descent
-from experiments.workers.__main__ import METHODS, peak_mib
+from experiments.workers.__main__ import METHODS
 from xgb_dp.accounting import GaussianEvent, make_accountant
 
 
@@ -222,11 +221,3 @@ def test_numbers_for_those_who_take_nothing_else():
     train, test = codes.filled(data, [False, True])
     assert (train[1, 0], test[0, 1]) == (4.0, 2.0)
     assert np.isnan(data["x_train"]).sum() == 1  # the data are not touched
-
-
-def test_peak_memory_is_that_of_this_process():
-    before = peak_mib()
-    block = np.ones(40 * 2**17)  # 40 MiB
-    assert peak_mib() >= before
-    assert block.sum() > 0
-    assert dataclasses.is_dataclass(peers.Request)

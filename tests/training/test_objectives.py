@@ -133,19 +133,13 @@ def test_selection_judges_probabilities(objective, params):
 def test_classifier(objective, classes):
     X, y = arrays("multiclass" if classes == 3 else "binary")
     names = np.array(["a", "b", "c"])[:classes]
-    for select in (False, True):
-        model = xgb_dp.DPXGBClassifier(
-            epsilon=100.0, delta=1e-6, classes=list(names), objective=objective, n_estimators=10
-        )
-        labels = names[y.astype(int)]
-        if select:
-            model.fit_select(X, labels, {"max_depth": [2, 3]})
-        else:
-            model.fit(X, labels)
-        odds = model.predict_proba(X)
-        assert odds.shape == (len(X), classes)
-        np.testing.assert_allclose(odds.sum(axis=1), 1.0, rtol=1e-5)
-        np.testing.assert_array_equal(model.predict(X), names[odds.argmax(axis=1)])
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=100.0, delta=1e-6, classes=list(names), objective=objective, n_estimators=10
+    )
+    odds = model.fit(X, names[y.astype(int)]).predict_proba(X)
+    assert odds.shape == (len(X), classes)
+    np.testing.assert_allclose(odds.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(model.predict(X), names[odds.argmax(axis=1)])
 
 
 @pytest.mark.parametrize("entry", ["fit", "fit_select", "stock"])
