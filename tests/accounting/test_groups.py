@@ -73,6 +73,13 @@ def test_several_rows_are_above_binomial_mixtures_and_close(rate, noise, count, 
     assert got < 0.9 * make_accountant("exact", [gaussian(noise, count)]).get_epsilon(1e-6, rows)
 
 
+def test_a_sample_of_all_rows_is_no_sample():
+    """Several rows, too: the mixture over how many of them a round reads has one part."""
+    plain = make_accountant("exact", [gaussian(8.0, 5)]).get_epsilon(1e-6, 2)
+    whole = make_accountant("exact", [sampled(1.0, 5, gaussian(8.0))]).get_epsilon(1e-6, 2)
+    assert plain * (1 - 1e-6) <= whole <= 1.02 * plain
+
+
 def test_very_many_rows_take_steps():
     accountant = make_accountant("exact", [sampled(0.05, 5, gaussian(40.0))])
     at_once, steps = (accountant.get_epsilon(1e-6, k) for k in (20, 60))

@@ -224,6 +224,9 @@ INCOMPLETE: dict[str, Change] = {
     "trees lost": lambda t: t["trees"].pop(),
     "rounds lost": lambda t: t.update(rounds=0),
     "more drawn than charged": lambda t: t.update(drawn=[{**t["events"][0], "count": 2}]),
+    "drawn with another sensitivity": lambda t: t.update(
+        drawn=[{**t["events"][0], "sensitivity2": 1}]
+    ),
     "unknown field": lambda t: t.update(more=1),
     "unknown mechanism": lambda t: t["events"][0].update(mechanism="magic"),
     "negative count": lambda t: t["events"][0].update(count=-1),

@@ -4,6 +4,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from xgb_dp.data.arrays import PARTS, split_dates
@@ -50,6 +51,7 @@ def test_containers_agree():
         pd.Series(["2024-02-29T23:30+05:00", "1960-01-01", ""]),
         [datetime(2024, 2, 29, 23, 30, tzinfo=zone), date(1960, 1, 1), pd.NaT],
         pd.Series(cells).dt.tz_localize("Asia/Tokyo"),
+        pa.array(pd.Series(cells).dt.tz_localize("Asia/Tokyo")),
     ]
     expected = split_dates(lists[0], PARTS)
     assert expected["days"][1] == -3653 and np.isnan(expected["hour"][2])

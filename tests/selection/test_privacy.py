@@ -341,6 +341,7 @@ def test_json_comes_back_and_nothing_unknown_is_taken():
         Repetitions.of("constant", 3.0)
     bad: list[dict[str, Any]] = [
         {**data, "runs": [[data]]},
+        {**data, "runs": []},
         {**data, "repetitions": {**distribution, "family": "constant"}},
         {**data, "repetitions": {**distribution, "rate_num": 1 << 32}},
         {**data, "repetitions": {**distribution, "shape_num": -(1 << 16)}},
