@@ -136,7 +136,7 @@ class Layout:
         """Squared L2 sensitivity of all sums to one privacy unit."""
         for matrix in (block.matrix for block in self.blocks):
             largest = max(int(matrix.max()), -int(matrix.min()))
-            # With fewer than 2^32 rows, every sum fits 64 bits; so does the norm of a column.
+            # With fewer than 2^32 rows, every sum fits in 64 bits; so does the norm of a column.
             if largest >= 1 << (31 - self.shift) or len(matrix) * largest**2 >= 1 << 62:
                 raise LedgerError(
                     "The contributions of rows could overflow 64-bit sums. Nothing of this step "

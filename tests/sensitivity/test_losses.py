@@ -1,4 +1,4 @@
-"""Losses of the plugin's own: no row or person moves the sums further than is stated."""
+"""The plugin's own losses: no row or person moves the sums further than is stated."""
 
 import math
 from typing import Any

@@ -31,7 +31,7 @@ _DISTRIBUTIONS = 5
 _CLEARLY = 0.8
 _DRIFT = 4e-16  # rounding error of one round's loss
 _LARGEST_STEP = 0.25
-_SMALLEST_STEP = 1e-12  # losses in steps must fit 64-bit integers
+_SMALLEST_STEP = 1e-12  # losses in steps must fit in 64-bit integers
 
 
 @dataclass(frozen=True)

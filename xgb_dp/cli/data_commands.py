@@ -81,7 +81,10 @@ def template(header: Sequence[str], target: str | None) -> str:
 _kind_options = options.adds(
     *(
         click.option(
-            f"--{kind}", multiple=True, metavar="COLUMN", help=f"Columns of type {kind}: A,B,..."
+            f"--{kind}",
+            multiple=True,
+            metavar="COLUMN",
+            help=f"Columns of type {kind}, separated by commas.",
         )
         for kind in KINDS
     )
