@@ -53,8 +53,8 @@ the first tree and uses it to choose one of the plans below. The budget covers t
 - Parameters that you set are kept: the number of rounds, `eta` and `max_bin`. If you set the number
   of rounds, the default trees depend on `dp_epsilon` only. If you set a tree parameter ({trees}),
   the plan determines only the number of rounds and `eta`.
-- A smaller `eta` of yours takes more rounds, so that the steps add up to as much, but at most
-  {most} rounds.
+- If you set a smaller `eta`, the plan has more rounds, at most {most}, so that their steps have the
+  same sum.
 - With `dp_public_num_rows` the choice is public.
 - A sparse table with two classes and {columns} numeric columns gets {after} rounds that
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`). The share of its cells

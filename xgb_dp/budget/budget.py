@@ -746,7 +746,7 @@ def _scope(budget: Budget) -> str:
 
 
 def _other_unit(budget: Budget, entry: Entry) -> str:
-    """Note that an entry was calibrated for another privacy unit; empty if it was not."""
+    """Remark on an entry calibrated for another privacy unit; otherwise empty."""
     if (entry.unit.name, entry.unit.group_size) == (budget.unit.name, budget.unit.group_size):
         return ""
     size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"

@@ -234,7 +234,7 @@ class Means:
     def read_order(
         self, sums: Floats, noise: float, share: float, square: float, level: float
     ) -> Order:
-        """Estimate counts and label sums from the noisy sums of a block with this norm share."""
+        """Estimate counts and label sums from a block's noisy sums; `share` is its norm share."""
         rows, labels = self._trees
         solver = Solver.from_matrix(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
         counts, draws = solver.counts(sums, noise, np.random.default_rng(0))

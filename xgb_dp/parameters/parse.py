@@ -215,7 +215,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class FileName:
-    """Reads a file name without opening the file."""
+    """Type of parameters that name a file; the file is not opened."""
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> str:
         """Return the name, or raise an error that does not show it."""
