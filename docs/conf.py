@@ -114,8 +114,8 @@ def _drop_any(app: Any, page: nodes.document, name: str) -> None:
 def _as_written(app: Any, *about: Any) -> tuple[str | None, str | None]:
     """A signature as a person writes it."""
     signature, returns = (text or "" for text in about[-2:])
-    for spelt, word in _SPELT_OUT.items():
-        signature, returns = (re.sub(spelt, word, text) for text in (signature, returns))
+    for short, word in _SPELT_OUT.items():
+        signature, returns = (re.sub(short, word, text) for text in (signature, returns))
     return signature or None, returns or None
 
 

@@ -71,15 +71,15 @@ class Population:
     ) -> Mapping[str, Any]:
         """Figures of some of the rows, from one release."""
         predictions = tuple(p[rows] for p in self.predictions)
-        labels, aim = self.labels[rows], getattr(self.plan, "aimed", None)
+        labels, second_step = self.labels[rows], getattr(self.plan, "plan_second_step", None)
         if len(predictions) == 2:
             cells = self.plan.cells(predictions, labels)
             later = self.plan.later_cells(predictions, labels)
-            released = release(layout, events, cells, None, aim, later)
+            released = release(layout, events, cells, None, second_step, later)
             return dict(self.plan.report(released, None, LEVEL).figures())
         groups = None if self.groups is None else self.groups[rows]
         cells = self.plan.cells(predictions[0], labels, groups)
-        overall, parts = self.plan.views(release(layout, events, cells, None, aim), LEVEL)
+        overall, parts = self.plan.views(release(layout, events, cells, None, second_step), LEVEL)
         out = dict(overall.figures())
         for name, part in parts.items():
             out |= {f"{figure} in group {name}": f for figure, f in part.figures().items()}

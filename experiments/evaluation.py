@@ -113,7 +113,9 @@ def measured(
             for _ in range(repeats):
                 sample = rng.integers(0, len(labels), n)
                 cells = plan.cells(margins[sample], labels[sample], None)
-                view, _ = plan.views(release(layout, events, cells, None, plan.aimed), 0.95)
+                view, _ = plan.views(
+                    release(layout, events, cells, None, plan.plan_second_step), 0.95
+                )
                 figures = view.figures()
                 for name, of in EXACT.items():
                     figure = figures[name]

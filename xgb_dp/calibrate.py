@@ -25,7 +25,7 @@ from .mechanisms.sampling import SAMPLE_BITS
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 # The slope of log epsilon over log mu is about 1 for small mu and 2 for large mu.
 _STEEPEST, _STEEPEST_LARGE, _LARGE = 1.0, 2.0, math.log(10.0)
-_LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
+_LOWEST, _GOAL, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
 _BELOW = -0.0015  # offset of the first log mu for families, whose curves are expensive
 
 Found = TypeVar("Found", "Calibration", "FamilyCalibration")
@@ -252,7 +252,7 @@ def _searched(
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
-    aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
+    goal, slope, last = math.log(_GOAL), 1.0, (guess - 1.0, -math.inf)
     for attempt in range(60):
         step(f"noise {attempt + 1}")
         try:
@@ -277,7 +277,7 @@ def _searched(
                 break  # the noise has reached its minimum
             else:
                 low = (guess, log_ratio)
-        guess = _next_guess(low, high, aim, slope, bisect=attempt % 3 == 2)
+        guess = _next_guess(low, high, goal, slope, bisect=attempt % 3 == 2)
         if low and high and high[0] - low[0] < (1e-10 if best else 1e-3):
             break
     if best is None:
@@ -291,7 +291,7 @@ def _searched(
 def _next_guess(
     low: tuple[float, float | None] | None,
     high: tuple[float, float] | None,
-    aim: float,
+    goal: float,
     slope: float,
     *,
     bisect: bool,
@@ -299,12 +299,12 @@ def _next_guess(
     """The next log mu, from the best points on either side."""
     if low is None or high is None:
         # Extrapolate with the slope of the last two points, initially 1.
-        mu, log_ratio = low or high or (0.0, aim)
-        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, (aim - log_ratio) / slope)))
+        mu, log_ratio = low or high or (0.0, goal)
+        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, (goal - log_ratio) / slope)))
     width = high[0] - low[0]
     if low[1] is not None and not bisect:
         slope = (high[1] - low[1]) / max(width, 1e-12)
-        secant = low[0] + (aim - low[1]) / slope if slope > 0.0 else math.nan
+        secant = low[0] + (goal - low[1]) / slope if slope > 0.0 else math.nan
         if low[0] + 0.02 * width < secant < high[0] - 0.02 * width:
             return secant
     return low[0] + 0.5 * width

@@ -42,7 +42,7 @@ def spelling(names: Mapping[str, str]) -> Iterator[None]:
         _SPELLING.reset(token)
 
 
-def spelt(parameter: str) -> str:
+def alias(parameter: str) -> str:
     """The name of a parameter in the called interface."""
     return _SPELLING.get().get(parameter, parameter)
 
@@ -51,7 +51,7 @@ class _Named:
     """``named.dp_epsilon``: the name of a parameter for error messages."""
 
     def __getattr__(self, parameter: str) -> str:
-        return f"`{spelt(parameter)}`"
+        return f"`{alias(parameter)}`"
 
 
 named = _Named()

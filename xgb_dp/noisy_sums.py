@@ -175,7 +175,7 @@ class NoisySums:
     sums: tuple[Floats, ...]  # (copies, sums) for each block, in the units of its matrix
     noise: float  # standard deviation of the noise, in the same units
     events: tuple[GaussianEvent, ...] = ()  # charged events
-    aimed: NoisySums | None = None  # the second step, if there was one
+    second_step: NoisySums | None = None  # the second step, if there was one
 
 
 def release(
@@ -183,12 +183,12 @@ def release(
     events: Sequence[GaussianEvent],
     cells: Sequence[Ints],
     persons: Codes | None = None,
-    aim: Callable[[NoisySums], tuple[Block, ...]] | None = None,
+    plan_second_step: Callable[[NoisySums], tuple[Block, ...]] | None = None,
     later: Sequence[Ints] | None = None,
 ) -> NoisySums:
     """Draw the noise and release the noisy sums; the exact sums are not returned.
 
-    If `aim` is given, it computes the blocks of a second step from the first release alone.
+    If `plan_second_step` is given, it computes the blocks of a second step from the first release alone.
 
     Privacy: spends the cost of `events`, which must cover all releases.
 
@@ -213,11 +213,11 @@ def release(
         sums.append(noisy / float(1 << layout.shift))
     noise = math.sqrt(charged.sigma2) / (1 << layout.shift)
     first = NoisySums(layout, tuple(sums), noise, (charged,))
-    if aim is None:
+    if plan_second_step is None:
         return first
-    second = replace(layout, blocks=aim(first), later=None)
-    aimed = release(second, events[1:], cells if later is None else later, persons)
-    return replace(first, events=(charged, *aimed.events), aimed=aimed)
+    second = replace(layout, blocks=plan_second_step(first), later=None)
+    second_step = release(second, events[1:], cells if later is None else later, persons)
+    return replace(first, events=(charged, *second_step.events), second_step=second_step)
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ class Family:
         """Whether the number of present cells also affects the choice."""
         return self.plans[-1].settings.starts_from_columns
 
-    def taken(self, rows: float, present: float = math.inf) -> int:
+    def choose(self, rows: float, present: float = math.inf) -> int:
         """Position of the selected plan. This is post-processing of released numbers."""
         last = len(self.plans) - 1
         if not self.presence:

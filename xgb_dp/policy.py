@@ -114,7 +114,7 @@ class Policy:
     def check_budget(self, budget: Any) -> None:
         """Refuse a budget other than the policy's, or a total above the limit."""
         if budget.path != self.budget.resolve():
-            raise self.unbooked()
+            raise self.no_budget_error()
         larger = budget.epsilon > self.total[0] or budget.delta > self.total[1]
         if larger or budget.unit.name != self.unit:
             raise BudgetError(
@@ -123,7 +123,7 @@ class Policy:
                 "`xgb-dp budget`, using `total_epsilon`, `total_delta` and `unit` of the policy."
             )
 
-    def unbooked(self) -> BudgetError:
+    def no_budget_error(self) -> BudgetError:
         """Return the error for a release that does not charge the policy's budget."""
         return BudgetError(
             "The policy of this data requires every release to be charged to its budget "

@@ -53,7 +53,7 @@ def train_with_plan(
     from .accounting.sensitivity import RowBound
     from .mechanisms.splits import plan_range
     from .planning import dump
-    from .record.claim import drawn
+    from .record.claim import read_draws
     from .record.content import store_bound
 
     plan = {
@@ -78,7 +78,7 @@ def train_with_plan(
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
-    grown = drawn(booster)
+    grown = read_draws(booster)
     training = replace(
         claim.trainings[0], complete=True, events=grown.events, rounds=rounds, trees=grown.trees
     )

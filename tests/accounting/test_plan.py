@@ -114,8 +114,8 @@ def test_another_plan_than_was_claimed_is_not_completed():
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             plan = json.loads(strings_of(model)[0])
             with pytest.raises(LedgerError, match="a different plan"):
-                claim.drawn(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
-            assert claim.drawn(model, Plan(strings_of(model)[0])).trees
+                claim.read_draws(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
+            assert claim.read_draws(model, Plan(strings_of(model)[0])).trees
             return False
 
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Ends()])

@@ -99,8 +99,8 @@ def test_selections_and_evaluations_name_their_entries(budget):
     chosen = xgb_dp.select(
         params, data(), [{}], epsilon=1.0, delta=1e-7, num_boost_round=2, budget=budget
     ).booster
-    booked = xgb_dp.evaluate(chosen, data(), epsilon=0.5, delta=1e-7, budget=budget)
-    twice = booked.calibrated(chosen)
+    with_entries = xgb_dp.evaluate(chosen, data(), epsilon=0.5, delta=1e-7, budget=budget)
+    twice = with_entries.calibrated(chosen)
     names = [old.entry for old in read_ledger(twice).releases]
     assert names == [e.id for e in budget.entries] and budget.missing(twice) == []
     in_full = budget.train(PARAMS, data(), 2, xgb_model=twice)
@@ -118,7 +118,7 @@ def test_a_name_alone_is_no_entry(budget, tmp_path):
     """The entry of a small release does not stand for the training of another model."""
     budget.train({**PARAMS, "dp_epsilon": 0.05}, data(), 2)
     model = alone()
-    ledger = read_ledger(model).booked([budget.entries[0].id])
+    ledger = read_ledger(model).with_entries([budget.entries[0].id])
     xgb_dp.record.ledger.store(model, ledger)
     assert budget.missing(model) == ["training 1"]
 

@@ -33,7 +33,7 @@ def rows(n: int = 4000) -> tuple[pd.DataFrame, Any]:
 
 
 def walk(budget: xgb_dp.Budget, table: pd.DataFrame, y: Any, shown: list[str]) -> Any:
-    """All four steps by the plan of the book; `shown` gets the name of each once it is over."""
+    """All four steps by the plan of the book; `show` gets the name of each once it is over."""
     plan = budget.plan()
     discovery = xgb_dp.discover(table, **plan["discover"], budget=budget)
     shown.append("discover")

@@ -38,7 +38,7 @@ def test_tail_is_above_the_true_one_and_near(sigma2):
     )
 
 
-def shown(
+def show(
     counts: dict[str, int], names: list[str], sigma2: int, threshold: int, most: int
 ) -> np.ndarray:
     """Chance of every release: for each name an axis, of which 0 is that it is not shown."""
@@ -60,7 +60,7 @@ def distributions_of(
 ) -> list[np.ndarray]:
     names = sorted({*before, *after})
     most = max([*before.values(), *after.values()]) + 12 * math.isqrt(sigma2)
-    return [shown(counts, names, sigma2, threshold, most) for counts in (before, after)]
+    return [show(counts, names, sigma2, threshold, most) for counts in (before, after)]
 
 
 PAIRS = [

@@ -67,19 +67,19 @@ def test_one_row_of_a_regression(rows):
 
 
 @cache
-def aimed_pair(seed: int) -> tuple[PairedModels, Any]:
+def second_step_of_pair(seed: int) -> tuple[PairedModels, Any]:
     """A plan, and its second step after noise alone: it takes a second, and no row decides it."""
     grid, rng = ScoreGrid.within(*Model.margins), np.random.default_rng(seed)
     plan = PairedModels((grid, grid))
     noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
-    return plan, plan.aimed(NoisySums(Layout(plan.blocks), noisy, 2000.0))
+    return plan, plan.plan_second_step(NoisySums(Layout(plan.blocks), noisy, 2000.0))
 
 
 @EXAMPLES
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 1)), min_size=1, max_size=4))
 def test_one_row_of_a_pair(rows):
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
-    plan, blocks = aimed_pair(len(rows))
+    plan, blocks = second_step_of_pair(len(rows))
     with np.errstate(all="ignore"):
         cells = plan.cells((first, second), y)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2

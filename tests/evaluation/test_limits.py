@@ -179,7 +179,7 @@ def test_times_beyond_the_bounds():
     report = xgb_dp.evaluate(model, data, target_bounds=(5, 60), **CLEAR)
     exact = float(np.mean((time < 5) | (time > 60)))
     assert beyond_of(report) == pytest.approx({"times beyond": exact}, abs=1e-3)
-    assert set(report.figures()) == {"rows", "seen", "clipped concordance", "times beyond"}
+    assert set(report.figures()) == {"rows", "observed", "clipped concordance", "times beyond"}
     times = "Times below 5 or above 60 are clipped to these bounds: about"
     assert times in report.statement()
 

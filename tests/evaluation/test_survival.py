@@ -58,7 +58,7 @@ def test_without_noise(judge):
     d = matrix(X, time, seen)
     report = xgb_dp.evaluate(model, d, target_bounds=BOUNDS, by={3: [0, 1]}, **CLEAR)
     assert float(report.concordance) == pytest.approx(harrell(p, time, seen), abs=0.01)
-    assert float(report.seen) == pytest.approx(seen.mean(), abs=2e-3)
+    assert float(report.observed) == pytest.approx(seen.mean(), abs=2e-3)
     assert float(report.rows) == pytest.approx(len(X), rel=2e-3)
     members = X[:, 3] == 1
     exact = harrell(p[members], time[members], seen[members])

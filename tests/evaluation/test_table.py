@@ -130,7 +130,7 @@ def test_one_row_moves_the_second_step_within_its_room(seed, rows):
         + rng.exponential(rows, (b.copies, 2 * CELLS)) @ b.matrix.T
         for b in plan.blocks
     )
-    blocks = plan.aimed(NoisySums(Layout(plan.blocks), first, 2000.0))
+    blocks = plan.plan_second_step(NoisySums(Layout(plan.blocks), first, 2000.0))
     for shift in range(17):
         second = Layout(blocks, shift, "person")
         assert second.sensitivity2 <= plan.later.norm2 << (2 * shift)
@@ -159,7 +159,7 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
     cells = [np.array([0, 1])]
     small = Block(np.full((1, 2), 7))
     sums = release(layout, events, cells, None, lambda first: (small,))
-    assert sums.aimed is not None and float(sums.aimed.sums[0][0, 0]) == 14.0
+    assert sums.second_step is not None and float(sums.second_step.sums[0][0, 0]) == 14.0
     for wide in (Block(np.full((1, 2), 8)), Block(np.full((2, 2), 5))):
         drawn.clear()
         with pytest.raises(LedgerError, match="exceed the charged events"):

@@ -11,7 +11,7 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import arrays
-from xgb_dp.errors import PrivacyParameterError, named, spelling, spelt
+from xgb_dp.errors import PrivacyParameterError, alias, named, spelling
 
 ODD: list[Any] = [3, 2.5, b"bytes", object(), np.zeros(3), pd.DataFrame({"a": [1]}), True, [[1]],
                   {"a": 1}, "\ud800", [None], 10**400, lambda: 1]  # fmt: skip
@@ -70,7 +70,7 @@ def test_public_rows_of_times_have_bounds_for_labels(params):
 
 def test_the_outermost_interface_spells_parameters():
     with spelling({"dp_epsilon": "--epsilon"}), spelling({"dp_epsilon": "e", "dp_delta": "d"}):
-        assert (named.dp_epsilon, spelt("dp_delta"), spelt("eta")) == ("`--epsilon`", "d", "eta")
+        assert (named.dp_epsilon, alias("dp_delta"), alias("eta")) == ("`--epsilon`", "d", "eta")
     assert named.dp_epsilon == "`dp_epsilon`"
 
 

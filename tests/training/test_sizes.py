@@ -353,8 +353,8 @@ def test_the_table(kind):
     prepared = prepare(asked(kind), read_schema(data(FEW, kind)), None)
     assert [p.settings.rounds for p in prepared.plans] == [s.rounds for s in sizes_of_kind]
     assert prepared.family is not None
-    assert prepared.family.taken(-1e9) == 0
-    assert prepared.family.taken(1e12) == len(sizes_of_kind) - 1
+    assert prepared.family.choose(-1e9) == 0
+    assert prepared.family.choose(1e12) == len(sizes_of_kind) - 1
     firsts = {p.noise.events[0] for p in prepared.plans}
     assert len(firsts) == 1
 
@@ -393,7 +393,7 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
     prepared = prepare(asked(), read_schema(data(FEW)), None)
     assert max(p.settings.rounds for p in prepared.plans) == 100
     assert prepared.family is not None
-    assert prepared.family.taken(1e12) == len(prepared.plans) - 1
+    assert prepared.family.choose(1e12) == len(prepared.plans) - 1
 
 
 def test_a_small_learning_rate_takes_more_rounds():

@@ -187,9 +187,9 @@ def test_columns_that_meet_often_take_trees(short):
     plans = [p.settings["dp_start"] for p in family.plans]
     assert plans == ["intercept", "intercept", "columns"]
     most = MEETINGS / worth(1.0) / 0.05**2
-    assert [family.taken(n, 0.05 * n) for n in (10.0, most - 1.0, most)] == [2, 2, 1]
-    assert [family.taken(n, n) for n in (10.0, most - 1.0, most)] == [0, 1, 1]
-    assert family.taken(-10.0, -20.0) == 0
+    assert [family.choose(n, 0.05 * n) for n in (10.0, most - 1.0, most)] == [2, 2, 1]
+    assert [family.choose(n, n) for n in (10.0, most - 1.0, most)] == [0, 1, 1]
+    assert family.choose(-10.0, -20.0) == 0
 
 
 def test_the_rule_reads_what_was_released():

@@ -116,12 +116,12 @@ def tail_curve(
 ) -> tuple[Grid, Array] | None:
     """A grid and a curve that falls below exp(log_tail) on it; None if it takes too much work."""
     # In variance, tails and work, Laplace noise resembles four selections of its epsilon.
-    alike = [*((epsilon, 4 * n) for epsilon, n in laplace), *steps]
-    grid = choose_grid(alike, mu, log_tail - _TAIL_MARGIN, work)
+    selections = [*((epsilon, 4 * n) for epsilon, n in laplace), *steps]
+    grid = choose_grid(selections, mu, log_tail - _TAIL_MARGIN, work)
     if grid is None:
         return None
     # The largest possible privacy loss, in steps.
-    most = 1 + sum(n * width(e, grid.step) for e, n in alike)
+    most = 1 + sum(n * width(e, grid.step) for e, n in selections)
     while True:
         curve = selection_curve(steps, grid)
         for epsilon, n in laplace:

@@ -75,9 +75,9 @@ class ExactAccountant(Accountant):
             [choice] = simplify(happened, neighbours.assignments).choices
             return ChoiceCurve(choice, neighbours.rows)
         # Sampling every row independently costs at least as much.
-        apart = Neighbours(neighbours.rows, neighbours.rows)
-        of_terms = partial(compose, neighbours=apart)
-        return WithChoices(simplify(happened, apart.assignments), apart.rows, of_terms)
+        replaced = Neighbours(neighbours.rows, neighbours.rows)
+        of_terms = partial(compose, neighbours=replaced)
+        return WithChoices(simplify(happened, replaced.assignments), replaced.rows, of_terms)
 
 
 def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:

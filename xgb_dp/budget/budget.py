@@ -615,7 +615,7 @@ class Budget:
             return None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "seen": budget_file.seen(self.path)}
+        return {**vars(self), "seen": budget_file.seen_entries(self.path)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         budget_file.remember(state["path"], state.pop("seen"))

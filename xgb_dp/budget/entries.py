@@ -13,7 +13,7 @@ from ..accounting import Event, Unit, event_from_json, one_unit
 from ..accounting.filter import Charge
 from ..accounting.units import ONE_ROW, ROW, UNITS
 from ..data.ids import SplitPart
-from ..errors import BudgetError, PrivacyParameterError, named, spelt
+from ..errors import BudgetError, PrivacyParameterError, alias, named
 from ..parameters.parse import parse_int
 from ..record.ledger_model import RecordedRelease
 
@@ -89,7 +89,7 @@ class BudgetUnit:
             raise BudgetError(
                 f"The budget is for {whole.phrase}, but this release was calibrated for "
                 f"{unit.phrase}. Nothing was released. Set "
-                f"{spelt('dp_group_size')}={whole.group_size} (in evaluate and discover: "
+                f"{alias('dp_group_size')}={whole.group_size} (in evaluate and discover: "
                 f"group_size={whole.group_size}), or open the budget with any_group_size=True to "
                 f"charge the cost for {whole.phrase}."
             )

@@ -57,7 +57,7 @@ def read(path: Path) -> Content | None:
     return _read_file(path)[0]
 
 
-def seen(path: Path) -> frozenset[str]:
+def seen_entries(path: Path) -> frozenset[str]:
     """Return the ids of the entries that this process has seen in a file."""
     return frozenset(_SEEN.get(path, ()))
 
@@ -124,7 +124,7 @@ def _serialize(path: Path, content: Content) -> str:
 
 def _read_file(path: Path) -> tuple[Content | None, os.stat_result | None]:
     """Return the content and file status, after checking that no entry seen before is missing."""
-    before = seen(path)  # before reading: another thread can add an entry in the meantime
+    before = seen_entries(path)  # before reading: another thread can add an entry in the meantime
     content, status = _read(path)
     if not before <= _names(content):
         what = "is missing" if content is None else "lacks an entry that this process has seen"

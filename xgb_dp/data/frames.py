@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PrivacyParameterError, RowDomainError, named, spelt
+from ..errors import PrivacyParameterError, RowDomainError, alias, named
 from .arrays import (
     as_cells,
     as_numbers,

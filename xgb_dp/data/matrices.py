@@ -315,7 +315,7 @@ class SplitTable:
         """Return a copy of the table and of the labels."""
         return copy.deepcopy(self._rows)
 
-    def taken(self, y: Any = None, ids: Any = None) -> tuple[Any, Any, Any]:
+    def unpack(self, y: Any = None, ids: Any = None) -> tuple[Any, Any, Any]:
         """Return the table, its labels and the requested ids; by default the ids of the split."""
         if y is not None:
             raise PrivacyParameterError(

@@ -244,10 +244,10 @@ def split_rows(
     The probability of the second part is `share_num` / 2^32.
     """
     units = rows if persons is None else int(persons.max(initial=0)) + 1
-    apart = draw_words(units) < np.uint64(share_num)
+    selected = draw_words(units) < np.uint64(share_num)
     if persons is not None:
-        apart = apart[persons]
-    return np.flatnonzero(~apart), np.flatnonzero(apart)
+        selected = selected[persons]
+    return np.flatnonzero(~selected), np.flatnonzero(selected)
 
 
 def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:

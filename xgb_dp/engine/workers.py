@@ -62,8 +62,8 @@ def _collective_broadcast(data: bytes, root: int) -> bytes:
 
 def _broadcast_json(value: Any, root: int) -> Any:
     """Broadcast a JSON value from `root`; `value` is ignored on the other workers."""
-    mine = this_worker()[0] == root
-    received = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
+    is_root = this_worker()[0] == root
+    received = _collective_broadcast(json.dumps(value).encode() if is_root else b"", root)
     try:
         return json.loads(received)
     except (ValueError, RecursionError):
@@ -86,20 +86,20 @@ def all_gather(text: str) -> list[str]:
     return [str(_broadcast_json(text, root)) for root in range(world)]
 
 
-def broadcast(root: int, mine: bytes) -> bytes:
+def broadcast(root: int, data: bytes) -> bytes:
     """Broadcast bytes from worker `root` to all workers."""
-    return mine if _collective() is None else _collective_broadcast(mine, root)
+    return data if _collective() is None else _collective_broadcast(data, root)
 
 
-def broadcast_first(mine: Any) -> Any:
+def broadcast_first(value: Any) -> Any:
     """Return the value of the first worker that has one; sent unencrypted, so it must be public."""
     collective = _collective()
     if collective is None:
-        return mine
+        return value
     rank, world = this_worker()
-    candidate = np.array([world if mine is None else rank], dtype=np.int64)
+    candidate = np.array([world if value is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    return None if root == world else _broadcast_json(mine, root)
+    return None if root == world else _broadcast_json(value, root)
 
 
 def check_together(check: Callable[[], T]) -> T:

@@ -368,8 +368,8 @@ def _distribution(counts: Floats) -> Floats:
 
 
 _AUC, _LOSS = 0.25, 0.1  # shares of a row's squared norm over both steps
-_AIMED_SHARE = _AUC + _LOSS
-_AIMED = 2  # number of sums in the second step
+_SECOND_SHARE = _AUC + _LOSS
+_SECOND_SUMS = 2  # number of sums in the second step
 _FINEST, _TRIED = 50.0, 40  # range and number of clipping limits to try
 _WIDER = 3.0  # factor on the clipping limit that would be optimal if the first step were exact
 
@@ -385,20 +385,20 @@ class Binary(ModelKind):
     def later(self) -> Later:
         """Limits of the second step."""
         sets = 1 if self.groups is None else 1 + len(self.groups.names)
-        return Later(math.floor(UNIT**2 * _AIMED_SHARE), _AIMED * sets)
+        return Later(math.floor(UNIT**2 * _SECOND_SHARE), _SECOND_SUMS * sets)
 
     def _matrices(self) -> list[Ints]:
-        share = self.share - self.share * _AIMED_SHARE
+        share = self.share - self.share * _SECOND_SHARE
         return [scaled(counts_matrix(self.grid), share)]
 
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         return [self.grid.cell(predictions) + CELLS * (labels > 0.5).astype(np.int64)]
 
-    def aimed(self, released: NoisySums) -> tuple[Block, ...]:
+    def plan_second_step(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
-        share, noise = self.share * _AIMED_SHARE, released.noise / UNIT
+        share, noise = self.share * _SECOND_SHARE, released.noise / UNIT
         overall, *by_group = (
-            _aimed_matrix(one, noise, share) for one in self._posteriors(released, draws=1)
+            _second_matrix(one, noise, share) for one in self._posteriors(released, draws=1)
         )
         if not by_group:
             return (Block(overall),)
@@ -414,18 +414,18 @@ class Binary(ModelKind):
             first = Solver.from_matrix(matrix / part)  # rescaled so that the noise has factor 1
             matrices: list[npt.NDArray[Any]] = [matrix / part]
             values = [sums / part]
-            if released.aimed is not None:
+            if released.second_step is not None:
                 block, copy = min(number, 1), max(number - 1, 0)
-                rows = slice(_AIMED * copy, _AIMED * (copy + 1))
-                aimed = released.aimed.layout.blocks[block].matrix
-                matrices.append(aimed[rows, size * copy : size * (copy + 1)])
-                values.append(released.aimed.sums[block][0][rows])
+                rows = slice(_SECOND_SUMS * copy, _SECOND_SUMS * (copy + 1))
+                second = released.second_step.layout.blocks[block].matrix
+                matrices.append(second[rows, size * copy : size * (copy + 1)])
+                values.append(released.second_step.sums[block][0][rows])
             solver, seen = Solver.from_matrix(np.vstack(matrices)), np.concatenate(values)
             posteriors.append(two_classes(self.grid, solver, seen, released.noise, draws, first))
         return posteriors
 
 
-def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
+def _second_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
     """Return a row's contribution to the second step: (sums, 2 * CELLS), negatives first."""
     neg, pos = posterior.by_class
     rows, logits = posterior.by_class.ravel(), posterior.grid.centres
@@ -435,7 +435,7 @@ def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
     whole = np.stack(
         [
             math.sqrt(part) * _clip_influence(pull, rows, noise / math.sqrt(share * part))
-            for pull, part in ((pulls, _AUC / _AIMED_SHARE), (loss, _LOSS / _AIMED_SHARE))
+            for pull, part in ((pulls, _AUC / _SECOND_SHARE), (loss, _LOSS / _SECOND_SHARE))
         ]
     )
     largest = math.sqrt(float((whole**2).sum(axis=0).max()))
@@ -464,7 +464,7 @@ def _clip_influence(pull: Floats, rows: Floats, noise: float) -> Floats:
 
 
 _SCORES, _GAPS, _JOINT = 0.18, 0.1, 0.09  # shares of a row's squared norm; scores count twice
-_AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same for the second step
+_SECOND_AUC, _SECOND_LOSS = 0.25, 0.2  # the same for the second step
 _UNIT = UNIT << 4  # sums of small differences need a finer grid than counts
 _FINE = 1 << 12  # cells of log loss differences in the second step
 _RANKS = 0.4  # clipping limit of the difference of a row's ranks
@@ -553,7 +553,7 @@ class PairedModels(ModelKind):
     @property
     def later(self) -> Later:
         """Limits of the second step."""
-        return Later(math.floor(_UNIT**2 * _AIMED_AUC) + math.floor(_UNIT**2 * _AIMED_LOSS), 2)
+        return Later(math.floor(_UNIT**2 * _SECOND_AUC) + math.floor(_UNIT**2 * _SECOND_LOSS), 2)
 
     def _matrices(self) -> list[Ints]:
         finer = _UNIT // UNIT
@@ -582,13 +582,13 @@ class PairedModels(ModelKind):
     def _scores(self, margins: tuple[Floats, ...]) -> list[Ints]:
         return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
 
-    def aimed(self, released: NoisySums) -> tuple[Block, ...]:
+    def plan_second_step(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
         pulls, limit = _auc_difference_influence(*self._views(released, draws=1))
-        ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
+        ranks = math.sqrt(_SECOND_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
         fine = _LARGEST * value_points(_POWER, _FINE)
-        loss = math.sqrt(_AIMED_LOSS) * np.clip(fine / _loss_limit(values), -1.0, 1.0)
+        loss = math.sqrt(_SECOND_LOSS) * np.clip(fine / _loss_limit(values), -1.0, 1.0)
         return tuple(
             Block(np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis]) for whole in (ranks, loss)
         )
@@ -608,17 +608,17 @@ class PairedModels(ModelKind):
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> ComparisonReport:
         """Build the report: figures of both models and of their differences."""
-        second = released.aimed
+        second = released.second_step
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
         posteriors = self._views(released, DRAWS)
         first, other = (TwoClasses(one, level) for one in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
-        scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_AIMED_AUC))
+        scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_SECOND_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
         values = self._losses(released, level)
         rows = max(float(values.counts.sum()), 1.0)
-        scale = _loss_limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
+        scale = _loss_limit(values) / (_UNIT * math.sqrt(_SECOND_LOSS) * rows)
         value, noise = scale * losses, scale * second.noise
         spread = math.hypot(noise, math.sqrt(_mean_square(values) / rows))
         loss = Figure.around(value, spread, noise, level, low=-_LARGEST, high=_LARGEST)

@@ -271,13 +271,13 @@ class _Prior:
         # their leaf values are small. The prior mean corrects for this.
         self.below = np.minimum(grid.centres - _TAIL, 0.0)
         self.expected = grid.centres + _TAIL_MEAN * self.below
-        apart = np.abs(grid.centres[:, np.newaxis] - grid.centres)
+        distance = np.abs(grid.centres[:, np.newaxis] - grid.centres)
         # Length scales shrink with a narrow grid.
         scale = min(1.0, (grid.high - grid.low) / 8.0)
-        average = np.exp(-0.5 * (apart / (_SMOOTH * scale)) ** 2)
+        average = np.exp(-0.5 * (distance / (_SMOOTH * scale)) ** 2)
         self.average = average / average.sum(axis=1, keepdims=True)
-        self.density = _DENSITY**2 * np.exp(-0.5 * (apart / (_DENSITY_LENGTH * scale)) ** 2)
-        self.curve = np.exp(-0.5 * (apart / _CURVE_LENGTH) ** 2)
+        self.density = _DENSITY**2 * np.exp(-0.5 * (distance / (_DENSITY_LENGTH * scale)) ** 2)
+        self.curve = np.exp(-0.5 * (distance / _CURVE_LENGTH) ** 2)
         self.density_root, self.curve_root = _root(self.density), _root(self.curve)
 
     def covariances(self, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
@@ -288,7 +288,7 @@ class _Prior:
         of_curve = of_curve + _TAIL_SLOPE**2 * np.outer(self.below, self.below)
         return np.asarray(of_density), np.asarray(of_curve)
 
-    def drawn(
+    def draw_curves(
         self, rng: np.random.Generator, size: int, smooth: Floats, curve: float
     ) -> tuple[Floats, Floats]:
         """Draw densities around `smooth`, and curves, from the prior."""
@@ -351,7 +351,7 @@ class _Fit:
         Draws from the prior with simulated noise, then corrects each draw by the gain applied to
         its difference from the observation (Matheron's rule).
         """
-        density, curve = self.prior.drawn(rng, size, self.smooth, self.curve)
+        density, curve = self.prior.draw_curves(rng, size, self.smooth, self.curve)
         around = np.tile(density - self.smooth, (1, 2)) * self.to_density
         around += np.tile(curve, (1, 2)) * self.to_curve
         counts = self.expected + around + rng.normal(size=around.shape) * np.sqrt(self.variance)

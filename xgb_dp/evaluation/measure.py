@@ -132,7 +132,7 @@ def evaluate(
         cells = plan.cells(predictions, rows.labels, rows.groups)
         later = plan.later_cells(predictions, rows.labels)
         native.lib()
-        draw = partial(release, layout, events, cells, persons, plan.aimed, later)
+        draw = partial(release, layout, events, cells, persons, plan.plan_second_step, later)
         with progress("evaluate: count"), one_thread():
             released, entry = claim_and_draw(
                 draw, events, budget, note, delta=target[1], unit=unit, part=part

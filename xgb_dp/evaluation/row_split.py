@@ -19,7 +19,7 @@ from ..data.frames import without_column
 from ..data.ids import TEST, TRAIN, Persons, SplitPart, encode_persons
 from ..data.matrices import MATRICES, SplitTable, read_part_persons, split_matrix
 from ..engine.native import split_rows
-from ..errors import PrivacyParameterError, PrivacyRefusal, spelling, spelt
+from ..errors import PrivacyParameterError, PrivacyRefusal, alias, spelling
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
 
@@ -86,7 +86,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         >>> "each row contributes to only one of them" in report.statement()
         True
     """
-    share = parse_number(spelt("test"), test, low=0.0, high=1.0, open_low=True, open_high=True)
+    share = parse_number(alias("test"), test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _count_rows(data)
     with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = separate_ids(data, privacy_id)
@@ -115,7 +115,7 @@ def separate_rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
     """Return rows without their id column, and the ids; a split part keeps its recorded ids."""
     rows, persons = data, read_part_persons(data, True if ids is None else ids)
     if isinstance(data, SplitTable):
-        X, y, ids = data.taken(ids=ids)
+        X, y, ids = data.unpack(ids=ids)
         rows = X, y
     rows, given = separate_ids(rows, ids)
     return rows, given if persons is None else persons
@@ -134,8 +134,8 @@ def split_randomly(
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
     """Randomly split rows into (indices, rows) pairs; the parts are not labelled yet."""
     num = min(max(1, round(share * 2**_ASSIGNMENT_BITS)), 2**_ASSIGNMENT_BITS - 1)
-    kept, apart = split_rows(_count_rows(data), num, codes)
-    return (kept, _select_rows(data, kept)), (apart, _select_rows(data, apart))
+    kept, test = split_rows(_count_rows(data), num, codes)
+    return (kept, _select_rows(data, kept)), (test, _select_rows(data, test))
 
 
 def _count_rows(data: Any) -> int:

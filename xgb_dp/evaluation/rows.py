@@ -43,7 +43,7 @@ from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisyS
 from ..parameters.parse import listed, mapped
 from ..record.ledger import read_ledger, tree_names
 from ..record.ledger_model import DISCOVERY, Ledger, TrainingRecord
-from ..record.pipelines import steps_of, taken_apart, transformed
+from ..record.pipelines import split_pipeline, steps_of, transformed
 from ..record.privacy_report import as_booster
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
@@ -139,7 +139,7 @@ def read_evaluated_model(model: Any) -> EvaluatedModel:
     levels = tuple(read_quantile_levels(booster) or ())
     return EvaluatedModel(
         booster=booster,
-        model=taken_apart(model)[1],
+        model=split_pipeline(model)[1],
         kind=kind,
         classes=classes,
         public=public,
@@ -437,7 +437,7 @@ class ModelKind(ABC):
     """
 
     groups: Groups | None
-    aimed: Any = None  # builds the blocks of a second step from the release of the first
+    plan_second_step: Any = None  # builds the blocks of a second step from the release of the first
 
     @property
     def later(self) -> Later | None:

@@ -61,12 +61,12 @@ class Times:
         return figure_from_draws(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
 
     @property
-    def seen(self) -> Figure:
+    def observed(self) -> Figure:
         """Share of rows with an observed event (uncensored)."""
 
         def parts(counts: Floats) -> Floats:
-            seen = counts[..., 0, :, :].sum(axis=(-1, -2))
-            return np.stack([seen, counts.sum(axis=(-1, -2, -3))], axis=-1)
+            observed = counts[..., 0, :, :].sum(axis=(-1, -2))
+            return np.stack([observed, counts.sum(axis=(-1, -2, -3))], axis=-1)
 
         return quotient_from_draws(self, parts, 0.0, 1.0)
 
@@ -95,9 +95,12 @@ class Times:
         figure = quotient_from_draws(self, parts, 0.0, 1.0)
         # For pairs within one cell, assume an order anywhere between random and as good as for
         # other pairs, and widen the interval accordingly.
-        alike, tied = self._within_cells
+        same_time, same_prediction = self._within_cells
         more = max(figure.value - 0.5, 0.0)
-        low, high = max(figure.low - alike * more, 0.0), min(figure.high + tied * more, 1.0)
+        low, high = (
+            max(figure.low - same_time * more, 0.0),
+            min(figure.high + same_prediction * more, 1.0),
+        )
         return replace(figure, low=low, high=high)
 
     @property
@@ -105,15 +108,15 @@ class Times:
         """Share of pairs with times in the same cell, and with predictions in the same cell."""
         first, every = self.counts[0], self.counts.sum(axis=0)
         whole = max(float(first.sum() * every.sum()), 1.0)
-        alike, tied = (
+        same_time, same_prediction = (
             float(first.sum(axis=axis) @ every.sum(axis=axis)) / whole for axis in (0, 1)
         )
-        return min(max(alike, 0.0), 1.0), min(max(tied, 0.0), 1.0)
+        return min(max(same_time, 0.0), 1.0), min(max(same_prediction, 0.0), 1.0)
 
     def figures(self) -> dict[str, Figure]:
         """Return all figures by name; names of clipped ones begin with "clipped"."""
         clipped = self.beyond.figures({"concordance": self.concordance})
-        return {"rows": self.rows, "seen": self.seen, **clipped}
+        return {"rows": self.rows, "observed": self.observed, **clipped}
 
 
 def _after(counts: Floats) -> Floats:
@@ -169,13 +172,13 @@ class Survival(ModelKind):
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         """Assign cells; labels are lower and upper bounds of the time, (rows, 2)."""
         lower, upper = labels[:, 0], labels[:, 1]
-        seen = np.isfinite(upper)
+        observed = np.isfinite(upper)
         with np.errstate(all="ignore"):
-            time = np.where(seen, np.sqrt(lower) * np.sqrt(upper), lower)
+            time = np.where(observed, np.sqrt(lower) * np.sqrt(upper), lower)
         place = log_cells(predictions, self.low, self.high, _PLACES)
         when = log_cells(time, *self.target, _PLACES)
         beyond = {"times": outside(time, *np.exp(self.target))}
-        cells = ((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when
+        cells = ((~observed).astype(np.int64) * _PLACES + place) * _PLACES + when
         return [cells, *self.limits.cells(beyond)]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Times:

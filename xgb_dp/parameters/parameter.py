@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ..accounting.sensitivity import RowBound
 from ..accounting.units import Unit
-from ..errors import PrivacyError, PrivacyParameterError, spelt
+from ..errors import PrivacyError, PrivacyParameterError, alias
 from .parse import Reader
 
 
@@ -226,7 +226,7 @@ class Parameter:
     def value(self, settings: Config) -> Any:
         """The checked value in these settings, or the default."""
         if self.name in settings.given:
-            return self.read(spelt(self.name), settings.given[self.name], settings)
+            return self.read(alias(self.name), settings.given[self.name], settings)
         return self.default(settings) if callable(self.default) else self.default
 
     @property
@@ -267,4 +267,4 @@ class _Fields(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         name = key.strip("`")
-        return self._settings[name] if name == key else f"`{spelt(name)}`"
+        return self._settings[name] if name == key else f"`{alias(name)}`"

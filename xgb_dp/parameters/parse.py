@@ -52,7 +52,7 @@ def mapped(value: Any) -> dict[Any, Any] | None:
         return None
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """The ``repr`` of the first 60 characters of a string; the type of other values."""
     return repr(str.__str__(value)[:60]) if isinstance(value, str) else f"a {type(value).__name__}"
 
@@ -205,7 +205,7 @@ class OneOf:
         if isinstance(value, str) and value in self.names:
             return self.names[self.names.index(value)]
         raise PrivacyParameterError(
-            f"`{name}` must be one of {', '.join(map(repr, self.names))}; got {shown(value)}."
+            f"`{name}` must be one of {', '.join(map(repr, self.names))}; got {show(value)}."
         )
 
     def __str__(self) -> str:

@@ -60,7 +60,7 @@ class PolicyRules(Protocol):
     def check_weights(self, proved_for_unit_weights: str) -> None:
         """Refuse a setting that is proved only for unit weights if rows can have weights."""
 
-    def unbooked(self) -> BudgetError:
+    def no_budget_error(self) -> BudgetError:
         """Create the error for a release without a budget."""
 
     def faults(self, ledger: Any) -> list[str]:
@@ -127,7 +127,7 @@ def authorize(
     held = _IN_FORCE.get()
     names: Sequence[str | None] = ()
     if held is None:
-        check_booked()
+        check_without_budget()
     elif not held.open:
         raise BudgetError(
             "The budget block in which this thread or task was started has ended, so this training "
@@ -164,16 +164,16 @@ def check_here() -> None:
             "of a cluster, which are other processes. Nothing was released. Record the training "
             "with `reserve` and `commit` of the budget, outside of its block."
         )
-    check_booked()
+    check_without_budget()
 
 
-def check_booked() -> None:
+def check_without_budget() -> None:
     """Refuse a release that an open budget block would not see.
 
     Under a policy, every training needs a budget.
     """
     if (rules := policy_in_force()) is not None:
-        raise rules.unbooked()
+        raise rules.no_budget_error()
     if _blocks:
         raise BudgetError(
             "A budget block (`with budget.drawing()`) is open elsewhere in this process, and it "
@@ -191,7 +191,7 @@ def check_booked() -> None:
         )
 
 
-def check_free(*, booked: bool = True) -> None:
+def check_free(*, charged: bool = True) -> None:
     """Refuse to open a budget or a selection inside another one."""
     if in_force():
         raise BudgetError(
@@ -199,8 +199,8 @@ def check_free(*, booked: bool = True) -> None:
             "inner one. Use one budget at a time, and pass it to a selection: "
             "xgb_dp.select(..., budget=...)."
         )
-    if not booked:
-        check_booked()
+    if not charged:
+        check_without_budget()
 
 
 @contextmanager

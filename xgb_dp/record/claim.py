@@ -82,7 +82,7 @@ class ReleaseRecorder:
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
         """Build the complete ledger of a trained model."""
-        grown = drawn(booster, self._plans[claim.trainings[-1].taken or 0])
+        grown = read_draws(booster, self._plans[claim.trainings[-1].chosen_plan or 0])
         return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
@@ -101,13 +101,13 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
 
     A training that released less than planned (a callback stopped it, or "no split" was selected)
     is charged for the whole plan: its stopping time is itself an outcome of the mechanisms, and
-    composition is proved for releases fixed in advance. ``drawn`` then contains the actual draws.
+    composition is proved for releases fixed in advance. ``read_draws`` then contains the actual draws.
     """
     *earlier, plan = claim.trainings
     events = grown.events
     _check_drawn(events, plan, rounds)
     # A choice among plans is also charged as a whole.
-    short = plan.taken is not None or _counts(events) != _counts(plan.events)
+    short = plan.chosen_plan is not None or _counts(events) != _counts(plan.events)
     last = replace(
         plan,
         complete=True,
@@ -120,7 +120,7 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
     return Ledger(claim.private and grown.private, noise, (*earlier, last))
 
 
-def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
+def read_draws(booster: Any, claimed: Plan | None = None) -> Drawn:
     """Read the draws and trees that a booster's updater has recorded.
 
     Args:

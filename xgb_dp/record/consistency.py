@@ -42,9 +42,9 @@ class RecordedPlans:
 
     def events(self) -> list[Event]:
         """Calibrate again and return the charged events of the training."""
-        s = self.settings[self.taken or 0]
+        s = self.settings[self.chosen_plan or 0]
         target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group_size"]
-        if self.taken is None:
+        if self.chosen_plan is None:
             return list(calibrate(self.mechanisms[0], shares_of(s), *target).events)
         shares = [shares_of(one, counts=True) for one in self.settings]
         return [calibrate_family(self.mechanisms, shares, *target).event]

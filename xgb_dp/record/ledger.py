@@ -19,7 +19,7 @@ from typing import Any
 from ..accounting import Event
 from ..engine import model_json
 from ..engine.model_json import ModelJson
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, alias
 from .ledger_model import Ledger, TrainingRecord
 
 DIGEST = "digest"
@@ -204,7 +204,7 @@ def not_continued(error: LedgerError) -> PrivacyRefusal:
     return PrivacyRefusal(
         f"`xgb_model` is refused: {error} Adding private trees would not make it private. Train a "
         "new model or, if no private row was used for `xgb_model`, set "
-        f"{spelt('dp_public_model')}=True."
+        f"{alias('dp_public_model')}=True."
     )
 
 

@@ -112,7 +112,7 @@ class PublicStart:
         """Return the start with new tree names and the old digest, after its trees were scaled."""
         return replace(self, trees=tuple(names.get(n, n) for n in self.trees))
 
-    def shown(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Summary for reports: digest, number of rounds and number of trees."""
         return {"digest": self.digest, "rounds": self.rounds, "trees": len(self.trees)}
 
@@ -359,7 +359,7 @@ class TrainingRecord:
             out.append(RecordedRelease(f"{what} {number + 1}", events, evaluation.get("entry")))
         return tuple(out)
 
-    def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
+    def with_entries(self, entries: Sequence[str | None]) -> TrainingRecord:
         """Return the record with the budget entry of each of its :attr:`releases`."""
         entry, *later = entries
         evaluations = [
@@ -372,15 +372,15 @@ class TrainingRecord:
     @property
     def planned(self) -> tuple[Event, ...]:
         """Events of the executed plan: :attr:`events` with the choice of a plan resolved."""
-        if self.taken is None:
+        if self.chosen_plan is None:
             return self.events
         out: list[Event] = []
         for event in self.events:
-            out += event.ways[self.taken] if isinstance(event, ChoiceEvent) else [event]
+            out += event.ways[self.chosen_plan] if isinstance(event, ChoiceEvent) else [event]
         return tuple(out)
 
     @property
-    def taken(self) -> int | None:
+    def chosen_plan(self) -> int | None:
         """Index of the plan that was chosen after a release; None for a single plan."""
         if not any(isinstance(event, ChoiceEvent) for event in self.events):
             return None
@@ -432,7 +432,7 @@ class TrainingRecord:
         evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
         drawn = self.drawn or ()
         for event in drawn[: len(drawn) - evaluated]:
-            self._mechanisms_at(self.taken or 0).check(event)
+            self._mechanisms_at(self.chosen_plan or 0).check(event)
 
     def _check_run(self, events: Sequence[Event]) -> None:
         """Refuse a run if its events do not match its plan or plans."""
@@ -470,7 +470,7 @@ class TrainingRecord:
             rounds, trees = self.rounds, len(self.trees)
             if (trees % rounds if rounds else trees) or (rounds and not trees):
                 raise damaged("the numbers of trees and rounds of a training are inconsistent")
-        taken = self.taken or 0
+        taken = self.chosen_plan or 0
         if self.rounds and not any(self._pays(way, taken) for way in ways_of(self.planned)):
             raise damaged("a training has trees that its events do not account for")
         for event in self.events:
@@ -491,7 +491,7 @@ class TrainingRecord:
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
         rounds = self.hyperparameters["rounds"]
-        if position == (self.taken or 0):
+        if position == (self.chosen_plan or 0):
             rounds = max(rounds, self.rounds)
         else:  # the claim covers every plan, executed or not
             rounds = self.public["plan_choice"]["plans"][position].get("rounds", rounds)
@@ -580,12 +580,12 @@ class Ledger:
             for release in training.releases
         )
 
-    def booked(self, entries: Sequence[str | None]) -> Ledger:
+    def with_entries(self, entries: Sequence[str | None]) -> Ledger:
         """Return the ledger with the budget entry of each of its :attr:`releases`."""
         rest, trainings = list(entries), []
         for training in self.trainings:
             size = len(training.releases)
-            trainings.append(training.booked(rest[:size]))
+            trainings.append(training.with_entries(rest[:size]))
             rest = rest[size:]
         return replace(self, trainings=tuple(trainings))
 

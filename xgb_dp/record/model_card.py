@@ -174,7 +174,7 @@ def _public(ledger: Ledger) -> list[list[str]]:
     """Public inputs of each training, including hyperparameters, as Markdown cells."""
     rows = []
     if ledger.start is not None and not ledger.start.released:
-        shown = markdown_code(json.dumps(ledger.start.shown()))
+        shown = markdown_code(json.dumps(ledger.start.summary()))
         rows.append(["public model that the training started from", shown])
     several = len(ledger.trainings) > 1
     for i, training in enumerate(ledger.trainings, 1):

@@ -51,7 +51,7 @@ def steps_of(model: Any) -> list[Any]:
     return list(model.steps) if pipeline and model.steps else []
 
 
-def taken_apart(model: Any) -> tuple[list[Any], Any]:
+def split_pipeline(model: Any) -> tuple[list[Any], Any]:
     """Split a model into the steps before the last one, including nested steps, and the last."""
     front: list[Any] = []
     while steps := steps_of(model):
@@ -61,7 +61,7 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 def fitted_in(model: Any, table: Any = None) -> list[tuple[str, str]]:
     """Pipeline steps that were fitted on rows, as pairs of name and suggested fix."""
-    return list(rows_read_by(taken_apart(model)[0], sparse=is_sparse_table(table)))
+    return list(rows_read_by(split_pipeline(model)[0], sparse=is_sparse_table(table)))
 
 
 def transformed(model: Any, table: Any) -> Any:
@@ -76,7 +76,7 @@ def transformed(model: Any, table: Any) -> Any:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a warning from a step could reveal a row
-        for _, step, *_ in taken_apart(model)[0]:
+        for _, step, *_ in split_pipeline(model)[0]:
             if step is not None and step != "passthrough":
                 table = read_data(step.transform, table)
     return table
@@ -137,15 +137,15 @@ def _is_dense(step: Any, sparse: bool) -> bool:
 def _by_row(step: Any) -> bool:
     """Whether a step is known to transform each row independently."""
     kind = type(step).__name__
-    ours = type(step).__module__.startswith("sklearn.")
-    if ours and kind in _ENCODERS:
+    is_sklearn = type(step).__module__.startswith("sklearn.")
+    if is_sklearn and kind in _ENCODERS:
         limited = (getattr(step, limit, None) for limit in ("min_frequency", "max_categories"))
         given = not isinstance(getattr(step, "categories", "auto"), str)
         return given and all(limit is None for limit in limited)
-    if ours and kind == "SimpleImputer":
+    if is_sklearn and kind == "SimpleImputer":
         whole = step.keep_empty_features and not step.add_indicator
         return step.strategy == "constant" and bool(whole)
-    if ours and kind in _BY_ROW:
+    if is_sklearn and kind in _BY_ROW:
         return True
     tags = getattr(step, "__sklearn_tags__", None)
     try:

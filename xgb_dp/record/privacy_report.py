@@ -36,7 +36,7 @@ from .formatting import (
 )
 from .ledger import read_ledger
 from .ledger_model import Ledger, RecordedRelease, TrainingRecord
-from .pipelines import fitted_in, taken_apart
+from .pipelines import fitted_in, split_pipeline
 from .privacy_warnings import concerns, doubts, scope
 from .spending import Spending, spending
 
@@ -324,7 +324,7 @@ def as_booster(model: Any) -> Any:
 
     if isinstance(model, (str, os.PathLike)):
         return load_booster(model)
-    model = taken_apart(model)[1]
+    model = split_pipeline(model)[1]
     if not isinstance(model, Booster) and hasattr(model, "get_booster"):
         model = model.get_booster()
     if not isinstance(model, Booster):

@@ -39,9 +39,9 @@ from .pipelines import fitted_in
 from .privacy_report import PrivacyReport, as_booster, as_dict
 
 # Namespaces of signatures, which express the signer's statement about a model.
-BOOKED, SIGNED = "booked@xgb-dp", "signed@xgb-dp"
+BUDGETED, SIGNED = "budgeted@xgb-dp", "signed@xgb-dp"
 _STATEMENTS = {
-    BOOKED: "who states that a budget recorded every release of the model",
+    BUDGETED: "who states that a budget recorded every release of the model",
     SIGNED: "without a statement about a budget",
 }
 _LIMITS = "the signature cannot prove that the ledger is true"
@@ -53,9 +53,9 @@ def signature_path(model: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(model)}{_ENDING}")
 
 
-def create_signature(data: bytes, key: Path, *, booked: bool) -> bytes:
+def create_signature(data: bytes, key: Path, *, budgeted: bool) -> bytes:
     """Sign a model file with a private key, or with the agent's key for a given public key."""
-    name = BOOKED if booked else SIGNED
+    name = BUDGETED if budgeted else SIGNED
     process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
     if process.returncode != 0:
         raise PrivacyParameterError(
@@ -278,7 +278,7 @@ def verify(
         )
     )
     queried["epsilon"] = json_number(epsilon)
-    extra = _describe_file(saved, ledger) | {"asked": queried, "not_covered": not_covered}
+    extra = _describe_file(saved, ledger) | {"query": queried, "not_covered": not_covered}
     verdict = "passed" if all(check.passed for check in checks) else "failed"
     return Verification(verdict, tuple(checks), described, report, extra)
 
@@ -418,7 +418,7 @@ def _claim(report: PrivacyReport) -> dict[str, Any]:
         "released": release_counts(e for t in ledger.trainings for e in t.released),
         "mechanisms": fields["budget"],
         "public": [dict(training.public) for training in ledger.trainings],
-        "public_start": None if start is None or start.released else start.shown(),
+        "public_start": None if start is None or start.released else start.summary(),
         "trainings": len(ledger.trainings),
         "complete": all(training.complete for training in ledger.trainings),
         "ledger_version": LEDGER_VERSION,

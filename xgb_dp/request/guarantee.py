@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
-from ..errors import PrivacyParameterError, named, spelt
+from ..errors import PrivacyParameterError, alias, named
 from ..mechanisms.plan import MECHANISMS, SHARE_NAMES
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"[0-9a-f]{16}")
 def _no_epsilon(s: Config) -> float:
     raise PrivacyParameterError(
         f"{named.dp_epsilon} is missing: private training has no default budget. Pass the largest "
-        f"privacy loss you accept, e.g. {spelt('dp_epsilon')}=1.0 with {spelt('dp_delta')}=1e-6."
+        f"privacy loss you accept, e.g. {alias('dp_epsilon')}=1.0 with {alias('dp_delta')}=1e-6."
     )
 
 
@@ -34,7 +34,7 @@ def _delta(name: str, value: Any, s: Config) -> float:
     if number < 0 or (number == 0 and s["dp_accountant"] != "pure"):
         raise PrivacyParameterError(
             f"{named.dp_delta} must lie strictly between 0 and 1: Gaussian noise has no finite "
-            f"epsilon at delta = 0. (0 is allowed with {spelt('dp_accountant')}='pure'.) A common "
+            f"epsilon at delta = 0. (0 is allowed with {alias('dp_accountant')}='pure'.) A common "
             "choice is 1e-6."
         )
     return number
@@ -46,7 +46,7 @@ def _no_delta(s: Config) -> float:
         return 0.0
     raise PrivacyParameterError(
         f"{named.dp_delta} is missing: pass a constant well below one over the number of people, "
-        f"e.g. {spelt('dp_delta')}=1e-6. It must not be computed from the data."
+        f"e.g. {alias('dp_delta')}=1e-6. It must not be computed from the data."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..errors import PrivacyParameterError, PrivacyRefusal, alias, named
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from ..parameters.parse import Integer, Number, OneOf
@@ -35,7 +35,7 @@ def _objective(name: str, value: Any, s: Config) -> str:
     else:
         reason = f"{reason or 'its gradients have no proved bound per row'}."
     raise PrivacyRefusal(
-        f"`objective` {parse.shown(value)} is refused: {reason} Private training supports "
+        f"`objective` {parse.show(value)} is refused: {reason} Private training supports "
         f"{', '.join(OBJECTIVES)}."
     )
 
@@ -90,7 +90,7 @@ def _default_target_bounds(s: Config) -> tuple[float, float] | None:
     if s.kind == "regression":
         raise PrivacyParameterError(
             f"{named.dp_target_bounds} is missing: regression needs a public range of the target, "
-            f"e.g. {spelt('dp_target_bounds')}=(0, 100). Choose it from knowledge of the domain, "
+            f"e.g. {alias('dp_target_bounds')}=(0, 100). Choose it from knowledge of the domain, "
             "not from the training labels; labels outside it are clipped."
         )
     return None

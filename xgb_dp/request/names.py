@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..data.cells import is_unicode
-from ..errors import PrivacyParameterError, PrivacyRefusal, spelt
+from ..errors import PrivacyParameterError, PrivacyRefusal, alias
 from ..parameters.parse import same
 from .params import PARAMETERS
 
@@ -122,7 +122,7 @@ def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -
 def read_flat(flat: Mapping[str, Any], name: str) -> Any:
     """Read one parameter from the result of :func:`flatten`."""
     value = flat.get(name)
-    return None if value is None else PARAMETERS[name].read(spelt(name), value, None)
+    return None if value is None else PARAMETERS[name].read(alias(name), value, None)
 
 
 def check_names(params: Mapping[str, Any]) -> None:

@@ -214,7 +214,7 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
             return positions.index(key)
     shown = "a feature with a larger index"
     if not isinstance(key, (int, np.integer)) or -99 <= key <= 1 << 32:
-        shown = f"the feature {key if isinstance(key, int) else parse.shown(key)}"
+        shown = f"the feature {key if isinstance(key, int) else parse.show(key)}"
     raise PrivacyParameterError(
         f"`{param}` declares {shown}, which is not in the training data. Use the name of a column "
         "or its index, starting at 0."
@@ -314,8 +314,8 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     if entries is None:
         if isinstance(value, str):
             raise PrivacyParameterError(
-                f"{where} must be a list of names; got the string {parse.shown(value)}. For a "
-                f"single category pass [{parse.shown(value)}]."
+                f"{where} must be a list of names; got the string {parse.show(value)}. For a "
+                f"single category pass [{parse.show(value)}]."
             )
         if dictionary is not None:
             raise PrivacyParameterError(

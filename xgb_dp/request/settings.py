@@ -290,8 +290,10 @@ class Settings:
     @property
     def rows_count_alike(self) -> bool:
         """Whether every row has the same Hessian, so that Hessian sums count rows."""
-        alike = self.squared or self["dp_leaf"] == "gradient"
-        return alike and self.trees_per_round == 1 and self["dp_gradient_clip"] not in BALLS
+        equal_hessians = self.squared or self["dp_leaf"] == "gradient"
+        return (
+            equal_hessians and self.trees_per_round == 1 and self["dp_gradient_clip"] not in BALLS
+        )
 
     @property
     def unit_weights(self) -> str:

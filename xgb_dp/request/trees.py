@@ -8,14 +8,14 @@ from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
 from ..mechanisms.splits import SPLITS, tree_default
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Flag, Integer, Number, OneOf, Reader, plain, shown
+from ..parameters.parse import Flag, Integer, Number, OneOf, Reader, plain, show
 from .schema import by_column, interaction_sets, monotone_directions
 
 
 def _tree_method(name: str, value: Any, s: Config) -> str:
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
         return value
-    raise _refusal(f"is {shown(value)}")
+    raise _refusal(f"is {show(value)}")
 
 
 def _no_tree_method(s: Config) -> str:

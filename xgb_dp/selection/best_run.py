@@ -237,7 +237,7 @@ def select(
     params = flatten([*flatten(params).items(), *unit_params.items()])
     with spelling({name: name.removeprefix("dp_") for name in unit_params}):
         params, rows = SelectionRows.from_data(params, dtrain)
-        check_free(booked=budget is not None)
+        check_free(charged=budget is not None)
         check_single_process(
             "a selection", "the number of runs and the noise of scores are", _ONE_MACHINE
         )

@@ -18,7 +18,7 @@ from ..accounting.curve import Curve, doubled, narrow
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
-from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, alias, named
 from ..mechanisms.splits import default_trees
 from ..parameters import parse
 from ..planning import calibrated
@@ -106,7 +106,7 @@ def _trial(
     changed = dict(change)
     rounds = changed.pop("num_boost_round", rounds)
     if not isinstance(rounds, parse.OpenRounds):
-        rounds = parse.parse_int(spelt("num_boost_round"), rounds, 0, 100_000)
+        rounds = parse.parse_int(alias("num_boost_round"), rounds, 0, 100_000)
     user = {**common, **flatten(changed)}
     user = {name: value for name, value in user.items() if value is not None}
     for name in ("dp_epsilon", "dp_delta"):

@@ -275,7 +275,7 @@ class PrivateEstimator(XGBModel):
                 "of them."
             )
         if isinstance(rows, SplitTable):
-            X, y, privacy_id = rows.taken(y, privacy_id)
+            X, y, privacy_id = rows.unpack(y, privacy_id)
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
             X, privacy_id = without_column(X, self._id_column)

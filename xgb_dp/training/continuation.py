@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..engine.saved_model import SavedModel, load_booster, stored_categories
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, alias, named
 from ..planning import public_inputs
 from ..record import ledger
 from ..record.content import check_bound
@@ -104,7 +104,7 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     if ledger.ATTRIBUTE in model.attributes:
         raise PrivacyRefusal(
             "`xgb_model` carries a privacy ledger, so it was trained on private rows and cannot be "
-            f"used with {spelt('dp_public_model')}=True. Remove {named.dp_public_model}; the new "
+            f"used with {alias('dp_public_model')}=True. Remove {named.dp_public_model}; the new "
             "ledger then includes both trainings."
         )
     for problem in _problems(model, s):

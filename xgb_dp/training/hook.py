@@ -154,12 +154,12 @@ def _prepared(
     steps = fitted_steps()
     training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
-    claimed, unbooked = training.claim(), not in_force()
+    claimed, without_budget = training.claim(), not in_force()
     strings = [
         *privacy_warnings.target_warnings(settings),
         *fitted_step_warnings(steps),
         *privacy_warnings.id_column_warnings(schema, ids is not None),
-        *_claim_warnings(dtrain, claimed, settings, unbooked=unbooked),
+        *_claim_warnings(dtrain, claimed, settings, without_budget=without_budget),
     ]
     privacy_warnings.warn(strings)
 
@@ -178,7 +178,7 @@ def _prepared(
         # Raise the errors that XGBoost would raise later, after a release.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))
-        if unbooked:  # even an interrupted training may have released something
+        if without_budget:  # even an interrupted training may have released something
             notify(claimed)
 
         # 5. The authorization, and the releases before the first tree.
@@ -189,20 +189,20 @@ def _prepared(
         raise
 
     # 6. XGBoost's parameters, and the callbacks that complete the ledger.
-    if unbooked:
+    if without_budget:
         callback.notify = notify
     first, last = _HoldIds(dtrain, hold), _HoldIds(dtrain, hold)
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
 
 
 def _claim_warnings(
-    dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: bool
+    dtrain: Any, claimed: Ledger, settings: Settings, *, without_budget: bool
 ) -> list[str]:
     """Return the warnings for a training, given its claimed ledger."""
     strings = privacy_warnings.continuation_warnings(claimed)
     # Without a public number of rows, these warnings need a release first.
     if settings["dp_public_num_rows"] is not None:
         strings += privacy_warnings.last_training_warnings(claimed)
-    if unbooked:
+    if without_budget:
         strings += privacy_warnings.repeated_training_warnings(dtrain, claimed)
     return strings

@@ -33,7 +33,7 @@ from ..data.ids import encode_persons
 from ..data.matrices import MATRICES, SplitMatrix, id_column, private_matrix, split_matrix
 from ..data.row_checks import check_class_labels
 from ..engine import native
-from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..errors import PrivacyParameterError, PrivacyRefusal, alias, named
 from ..record.authorization import check_here
 from ..request.names import read_flat, read_one
 from ..request.objectives import OBJECTIVES
@@ -109,9 +109,9 @@ def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -
             "would be published. Use xgb_dp.evaluate to evaluate the model, or pass public rows."
         )
     _check_plain(data, name)
-    theirs = _read_alike(data, schema, name)
+    other = _read_alike(data, schema, name)
     native.check_rows(data)
-    return theirs
+    return other
 
 
 def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
@@ -120,26 +120,26 @@ def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
     The number of labels must match too, since XGBoost also infers the number of targets from
     evaluation sets.
     """
-    theirs = read_schema(data, name)
+    other = read_schema(data, name)
     times = data.get_float_info("label_lower_bound").size  # labels of survival:aft are intervals
-    if data.get_label().size != data.num_row() * theirs.labels and times != data.num_row():
+    if data.get_label().size != data.num_row() * other.labels and times != data.num_row():
         raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
     # A worker without rows of this set cannot tell the number of labels.
-    counted = data.num_row() > 0 or theirs.labels > 1
-    if counted and theirs.labels != schema.labels:
+    counted = data.num_row() > 0 or other.labels > 1
+    if counted and other.labels != schema.labels:
         raise PrivacyParameterError(
             f"{name} must have as many labels per row as the training data, one for each target."
         )
-    if not schema.width or not theirs.width:
-        return theirs  # a worker without rows
-    same_names = not (schema.named and theirs.named) or schema.names == theirs.names
-    same_kinds = schema.categorical == theirs.categorical
-    if schema.width != theirs.width or not same_kinds or not same_names:
+    if not schema.width or not other.width:
+        return other  # a worker without rows
+    same_names = not (schema.named and other.named) or schema.names == other.names
+    same_kinds = schema.categorical == other.categorical
+    if schema.width != other.width or not same_kinds or not same_names:
         raise PrivacyParameterError(
             f"{name} has different columns than the training data. Number, names and order of the "
             "columns, and the categorical columns, must be the same."
         )
-    return theirs
+    return other
 
 
 def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
@@ -214,7 +214,7 @@ class CallSite:
         if self.evals and not public_evals:
             raise PrivacyRefusal(
                 "`evals` is refused: metrics of private rows are exact statistics. Remove it, or "
-                f"if all of its rows are public, set {spelt('dp_public_evals')}=True."
+                f"if all of its rows are public, set {alias('dp_public_evals')}=True."
             )
         stops = self.early_stopping_rounds or any(
             isinstance(c, EarlyStopping) for c in self.callbacks
@@ -223,7 +223,7 @@ class CallSite:
             raise PrivacyRefusal(
                 "`early_stopping_rounds` is refused without public `evals`, because the stopping "
                 "time would depend on exact metrics of private rows. Remove it, or pass public "
-                f"evaluation sets with {spelt('dp_public_evals')}=True."
+                f"evaluation sets with {alias('dp_public_evals')}=True."
             )
         if any(isinstance(c, LearningRateScheduler) for c in self.callbacks):
             raise PrivacyRefusal(
@@ -334,7 +334,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
         raise PrivacyParameterError(
             f"{named.dp_classes} is missing: a private classifier cannot read the classes from the "
             "training labels, because this would reveal which classes occur. Declare them, for "
-            f"example XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
+            f"example XGBClassifier(..., {alias('dp_classes')}=[0, 1])."
         )
     if y is not None:
         check_class_labels(as_cells(y, "label"), k)
@@ -384,8 +384,8 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
             f"got {type(given).__name__}."
         )
     leak = "its exact quantiles would be thresholds of the model. Pass rows from another source."
-    theirs = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
-    if theirs and theirs != schema.dictionaries:
+    other = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
+    if other and other != schema.dictionaries:
         raise PrivacyParameterError(
             f"`{_NAME}` has different category names than the training data, or a different order. "
             f"Use the same {named.dp_categories} for both."

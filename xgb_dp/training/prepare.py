@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import spelt
+from ..errors import alias
 from ..planning import Prepared, calibrated
 from ..record.authorization import policy_in_force
 from ..request.names import check_names, flatten
@@ -45,7 +45,7 @@ def checked(
     if (rules := policy_in_force()) is not None:
         rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
-    count = ARGUMENTS["num_boost_round"].read(spelt("num_boost_round"), given, None)
+    count = ARGUMENTS["num_boost_round"].read(alias("num_boost_round"), given, None)
     settings = resolve(with_preset(flat, schema, count, continues), schema, count, continues)
     if rules is not None:
         rules.check_weights(settings.unit_weights)

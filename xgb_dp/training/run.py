@@ -33,7 +33,7 @@ from ..mechanisms.column_sums import ColumnSums
 from ..mechanisms.label_range import LabelRange
 from ..mechanisms.label_sums import LabelSums
 from ..mechanisms.plan import Plan
-from ..parameters.parse import shown
+from ..parameters.parse import show
 from ..planning import Prepared
 from ..record import ledger, privacy_warnings
 from ..record.authorization import (
@@ -280,7 +280,7 @@ class Training:
                 present = math.inf
                 if family.presence:
                     present = start.present_from_sums(noise, sums)
-                position = family.taken(count, present)
+                position = family.choose(count, present)
             if s.intercept == "released":
                 low["base_score"] = start.base_score_from_sums(s, noise, sums)
             if self.options[position].prepared.mechanisms.find(ColumnSums) is not None:
@@ -345,7 +345,7 @@ def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any)
                 create(eval_metric=[name])
             except XGBoostError:
                 raise PrivacyParameterError(
-                    f"`eval_metric` contains {shown(name)}, which is not an XGBoost metric. Pass "
+                    f"`eval_metric` contains {show(name)}, which is not an XGBoost metric. Pass "
                     "names such as 'auc' or 'error@0.3', or a `custom_metric`. Nothing was "
                     "released."
                 ) from None
@@ -386,7 +386,7 @@ class LedgerCallback(TrainingCallback):
                     (*before, training_entry),
                     {**self.discovery, "entry": discovery_entry},
                 )
-            self.claimed = self.claimed.booked(entries)
+            self.claimed = self.claimed.with_entries(entries)
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
