@@ -113,8 +113,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    asked = sys.argv[1:] if arguments is None else arguments
-    args = parse(asked)
+    given = sys.argv[1:] if arguments is None else arguments
+    args = parse(given)
     if args.worker:
         print(json.dumps(measure(args.worker, args)))
         return
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     units = [f"{name} {unit}".strip() for name, unit, _ in COLUMNS.values()]
     print("| method | " + " | ".join(units) + " |\n" + "|---" * (len(units) + 1) + "|", flush=True)
     for method in args.methods:
-        job = ["-m", "benchmarks.external", *asked, "--worker", method]
+        job = ["-m", "benchmarks.external", *given, "--worker", method]
         result = run_job(job, args.threads)
         cells = [f"{result[key]:.{digits}f}" for key, (_, _, digits) in COLUMNS.items()]
         print("| " + " | ".join([method, *cells]) + " |", flush=True)

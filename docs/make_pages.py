@@ -76,7 +76,7 @@ def _sizes() -> str:
         "| labels | strength | rounds | shape, depth, bins, levels of a selection | eta | start |",
         "|---|---|---|---|---|---|",
     ]
-    alike: dict[tuple[Any, ...], list[str]] = {}
+    kinds_by_row: dict[tuple[Any, ...], list[str]] = {}
     for kind, sizes in SIZES.items():
         low = 0.0
         for size in sizes:
@@ -84,9 +84,9 @@ def _sizes() -> str:
             steps = f"{size.eta:g}", f"{size.start:g}"
             depth, shape, bins, levels = size.trees
             row = (where, size.rounds, f"{shape}, {depth}, {bins}, {levels}", *steps)
-            alike.setdefault(row, []).append(kind)
+            kinds_by_row.setdefault(row, []).append(kind)
             low = size.below
-    for row, kinds in alike.items():
+    for row, kinds in kinds_by_row.items():
         lines.append("| " + " | ".join([", ".join(kinds), *map(str, row)]) + " |")
     return "\n".join(lines)
 

@@ -222,8 +222,8 @@ class Table:
             names = {data.name, base(data.name), data.file}
             if options.datasets and names.isdisjoint(options.datasets):
                 continue
-            asked = {system.name, system.name.split(",")[0]}
-            if options.systems and asked.isdisjoint(options.systems):
+            names = {system.name, system.name.split(",")[0]}
+            if options.systems and names.isdisjoint(options.systems):
                 continue
             budgets = self.epsilons if system.private else (NOT_PRIVATE,)
             for epsilon in budgets:

@@ -388,15 +388,15 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.5])
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--keep", action="store_true", help="write results and their page")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with one_thread():
         measurements = (
             line
-            for kind in asked.kind
-            for line in measured(kind, asked.rows, asked.epsilon, asked.repeats)
+            for kind in args.kind
+            for line in measured(kind, args.rows, args.epsilon, args.repeats)
         )
         lines = show_lines(HEAD, measurements, None)
-    if asked.keep:
+    if args.keep:
         lines = _merged(lines)
         with (RESULTS / "coverage.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([HEAD, *lines])

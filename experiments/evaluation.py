@@ -191,20 +191,18 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--keep", action="store_true", help="write experiments/results")
     parser.add_argument("--limits", action="store_true", help="what no release can go below")
-    asked = parser.parse_args()
-    if asked.limits:
-        for task in asked.data:
-            for n in asked.rows:
-                known, unknown = limits(task, n, asked.epsilon[0])
+    args = parser.parse_args()
+    if args.limits:
+        for task in args.data:
+            for n in args.rows:
+                known, unknown = limits(task, n, args.epsilon[0])
                 print(f"{task}, {n} rows: AUC within {known:.4f} (known), {unknown:.4f} (unknown)")
         return
     measurements = (
-        line
-        for task in asked.data
-        for line in measured(task, asked.rows, asked.epsilon, asked.repeats)
+        line for task in args.data for line in measured(task, args.rows, args.epsilon, args.repeats)
     )
-    lines = show_lines(HEAD, measurements, RESULTS / "evaluation.csv" if asked.keep else None)
-    if asked.keep:
+    lines = show_lines(HEAD, measurements, RESULTS / "evaluation.csv" if args.keep else None)
+    if args.keep:
         text = with_part(PAGE.read_text(encoding="utf-8"), "holdouts", page(lines))
         PAGE.write_text(text, encoding="utf-8")
 

@@ -117,9 +117,9 @@ def panel(
         axis.errorbar(x, y, spread, color=colour, marker=mark, ms=4, lw=1.2, capsize=2, label=name)
         shown.add(stands_for.get(name, ""))
         line(axis, published, stands_for.get(name, ""), colour)
-    for theirs in dict.fromkeys(f.system for f in published):
-        if theirs not in shown:
-            line(axis, published, theirs, "tab:red" if len(shown) < 3 else "0.7")
+    for system in dict.fromkeys(f.system for f in published):
+        if system not in shown:
+            line(axis, published, system, "tab:red" if len(shown) < 3 else "0.7")
     axis.set_xscale("log")
     ticks = sorted({k[2] for k in results if k[0] == dataset and math.isfinite(k[2])})
     axis.set_xticks(ticks, [f"{t:g}" for t in ticks])

@@ -53,9 +53,9 @@ def grid(heads: list[str], lines: list[list[str]]) -> list[str]:
     return out + ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def order(names: Any, wanted: list[str]) -> list[str]:
+def order(names: Any, preferred: list[str]) -> list[str]:
     """Names in the order of the table."""
-    return sorted(set(names), key=wanted.index)
+    return sorted(set(names), key=preferred.index)
 
 
 def system_names(table: Table) -> list[str]:

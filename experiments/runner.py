@@ -83,11 +83,11 @@ def missing(table: Table, options: Options) -> dict[str, str]:
     return dict(sorted(out.items()))
 
 
-def uninstalled(table: Table, wanted: set[str]) -> dict[str, str]:
+def uninstalled(table: Table, systems: set[str]) -> dict[str, str]:
     """Peers of the wanted systems that cannot be installed, and why. Others are left alone."""
     out = {}
     for system in table.systems:
-        if system.peer and system.name in wanted:
+        if system.peer and system.name in systems:
             try:
                 peers.install(system.peer)
             except peers.PeerError as reason:
@@ -127,12 +127,12 @@ def run(
     if forgotten:
         print(f"{forgotten} cells of another build of the library are run again", file=sys.stderr)
     absent = missing(table, options)
-    wanted = [c for c in table.cells(options) if c.dataset not in absent]
-    absent |= uninstalled(table, {c.system for c in wanted})
-    wanted = [c for c in wanted if c.system not in absent]
+    cells = [c for c in table.cells(options) if c.dataset not in absent]
+    absent |= uninstalled(table, {c.system for c in cells})
+    cells = [c for c in cells if c.system not in absent]
     for reason in absent.values():
         print(reason, file=sys.stderr)
-    todo = [c for c in wanted if c not in store.rows][:limit]
+    todo = [c for c in cells if c not in store.rows][:limit]
     with (
         store.writing(this_run(command)) as add,
         tqdm(total=len(todo), desc=table.name, file=sys.stderr) as bar,

@@ -97,10 +97,10 @@ def _continued(kind: str) -> Any:
 
 def _selected(kind: str) -> Any:
     X, y = arrays(kind)
-    asked = {k: v for k, v in _asked(kind).items() if k not in ("dp_epsilon", "dp_delta")}
+    config = {k: v for k, v in _asked(kind).items() if k not in ("dp_epsilon", "dp_delta")}
     depths = [{"max_depth": 1}, {"max_depth": 2}]
     data = xgb.DMatrix(X, y)
-    return xgb_dp.select(asked, data, depths, epsilon=4.0, delta=1e-6, num_boost_round=2).booster
+    return xgb_dp.select(config, data, depths, epsilon=4.0, delta=1e-6, num_boost_round=2).booster
 
 
 def _fuzz(cases: int, folder: Path) -> Iterator[tuple[str, Call]]:
@@ -138,10 +138,10 @@ def _digest(content: Any) -> str:
 
 def main() -> int:
     """Write the file, and say how many cases have trained."""
-    asked = PARSER.parse_args()
+    config = PARSER.parse_args()
     trained = 0
-    with tempfile.TemporaryDirectory() as folder, asked.file.open("w") as out:
-        cases = (*_presets(), *_parameters(), *_layouts(), *_fuzz(asked.fuzz, Path(folder)))
+    with tempfile.TemporaryDirectory() as folder, config.file.open("w") as out:
+        cases = (*_presets(), *_parameters(), *_layouts(), *_fuzz(config.fuzz, Path(folder)))
         for name, call in cases:
             line = _line(name, call)
             trained += len(line.split(": ")[-1].split()) == 3

@@ -188,7 +188,8 @@ def release(
 ) -> NoisySums:
     """Draw the noise and release the noisy sums; the exact sums are not returned.
 
-    If `plan_second_step` is given, it computes the blocks of a second step from the first release alone.
+    If `plan_second_step` is given, it computes the blocks of a second step from the first release
+    alone.
 
     Privacy: spends the cost of `events`, which must cover all releases.
 

@@ -200,14 +200,14 @@ def main() -> None:
     parser.add_argument(
         "--keep", action="store_true", help="write experiments/results and the page"
     )
-    asked = parser.parse_args()
+    args = parser.parse_args()
     measured = (
         line
-        for name in asked.data
-        for line in attacked(TASKS[name], asked.splits, asked.epsilon, asked.also)
+        for name in args.data
+        for line in attacked(TASKS[name], args.splits, args.epsilon, args.also)
     )
-    lines = show_lines(HEAD, measured, RESULTS if asked.keep else None)
-    if asked.keep:
+    lines = show_lines(HEAD, measured, RESULTS if args.keep else None)
+    if args.keep:
         write(lines)
 
 

@@ -88,14 +88,14 @@ def reconstructed(
         saved = model if s.epsilon is None else estimator_of(model.get_booster())
         desk = target(model=saved, dataset_name=s.task.name, **arrays)
         log = attack(desk, "structural", **quiet)
-        said = log["metadata"]["global_metrics"]
-        yield from ((name, float(said[its])) for name, its in STRUCTURE.items())
+        metrics = log["metadata"]["global_metrics"]
+        yield from ((name, float(metrics[its])) for name, its in STRUCTURE.items())
         if only_structure:
             return
         again = target(model=model, **arrays)  # to be trained on other rows
         for name, how in (("worstcase", {"n_reps": 5}), ("lira", {"n_shadow_models": OTHERS})):
-            whom = again if name == "lira" else desk
-            log = attack(whom, name, **how, **quiet)["attack_experiment_logger"]
+            attacked = again if name == "lira" else desk
+            log = attack(attacked, name, **how, **quiet)["attack_experiment_logger"]
             runs = log["attack_instance_logger"].values()
             title = ATTACKS[0 if name == "worstcase" else 1]
             yield title, statistics.mean(run["AUC"] for run in runs)
@@ -128,14 +128,14 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--keep", action="store_true")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.INFO)
     measured = (
-        line for name in asked.data for line in attacked(TASKS[name], asked.splits, asked.epsilon)
+        line for name in args.data for line in attacked(TASKS[name], args.splits, args.epsilon)
     )
-    lines = show_lines(HEAD, measured, RESULTS if asked.keep else None)
-    if asked.keep:
+    lines = show_lines(HEAD, measured, RESULTS if args.keep else None)
+    if args.keep:
         write(lines, "checkers", TABLES)
 
 

@@ -67,8 +67,8 @@ def ratios(
     correct = _correct(others, label)
     means = [np.ma.array(correct, mask=m).mean(axis=0).filled(0.0) for m in (~seen, seen)]
     spread = max(float(np.var(correct - np.where(seen, *means))), 1e-12)
-    ours = _correct(margin, label)
-    score = ((ours - means[1]) ** 2 - (ours - means[0]) ** 2) / (2 * spread)
+    observed = _correct(margin, label)
+    score = ((observed - means[1]) ** 2 - (observed - means[0]) ** 2) / (2 * spread)
     return _found(score, member)
 
 

@@ -48,15 +48,15 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--splits", type=int, default=8)
     parser.add_argument("--keep", action="store_true")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     measured = (
         line
-        for name in asked.data
-        for epsilon in (None, *asked.epsilon)
-        for line in attacked(TASKS[name], asked.splits, epsilon)
+        for name in args.data
+        for epsilon in (None, *args.epsilon)
+        for line in attacked(TASKS[name], args.splits, epsilon)
     )
-    lines = show_lines(HEAD, measured, RESULTS if asked.keep else None)
-    if asked.keep:
+    lines = show_lines(HEAD, measured, RESULTS if args.keep else None)
+    if args.keep:
         write(lines, "ratios", TABLES)
 
 

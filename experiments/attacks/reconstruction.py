@@ -144,16 +144,16 @@ def _program(
     # A leaf is the step -G / (H + lambda).
     if known.masked:
         sums = by_leaf(gradient[group] + step[leaf] * hessian[group])
-        wanted = -known.penalty * step
+        target = -known.penalty * step
     else:
         sums = sparse.vstack([by_leaf(gradient[group]), by_leaf(hessian[group])])
-        wanted = np.concatenate([-step * (cover + known.penalty), cover])
+        target = np.concatenate([-step * (cover + known.penalty), cover])
     of_group = sparse.coo_matrix((np.ones(len(pairs)), (group, columns)), (len(groups), len(pairs)))
-    slack = sparse.identity(len(wanted))
-    none = sparse.coo_matrix((len(groups), 2 * len(wanted)))
+    slack = sparse.identity(len(target))
+    none = sparse.coo_matrix((len(groups), 2 * len(target)))
     equal = sparse.vstack([sparse.hstack([sums, slack, -slack]), sparse.hstack([of_group, none])])
-    right = np.concatenate([wanted, [one.rows for one in groups]])
-    missed = 2 * len(wanted)
+    right = np.concatenate([target, [one.rows for one in groups]])
+    missed = 2 * len(target)
     solution = milp(
         np.concatenate([np.zeros(len(pairs)), np.ones(missed)]),
         integrality=np.concatenate([np.ones(len(pairs)), np.zeros(missed)]),

@@ -70,11 +70,11 @@ def test_rdp_against_dp_accounting(noise, count):
     dpa = pytest.importorskip("dp_accounting")
     from dp_accounting.rdp import rdp_privacy_accountant
 
-    theirs = rdp_privacy_accountant.RdpAccountant(1 + np.logspace(-2, 4, 3000))
-    theirs.compose(dpa.GaussianDpEvent(noise), count)
+    reference = rdp_privacy_accountant.RdpAccountant(1 + np.logspace(-2, 4, 3000))
+    reference.compose(dpa.GaussianDpEvent(noise), count)
     got = RDPAccountant([gaussian(noise, count)])
-    assert got.get_epsilon(1e-6) == pytest.approx(theirs.get_epsilon(1e-6), rel=1e-4)
-    assert got.get_delta(1.0) == pytest.approx(theirs.get_delta(1.0), rel=1e-3, abs=1e-300)
+    assert got.get_epsilon(1e-6) == pytest.approx(reference.get_epsilon(1e-6), rel=1e-4)
+    assert got.get_delta(1.0) == pytest.approx(reference.get_delta(1.0), rel=1e-3, abs=1e-300)
 
 
 def test_pure_closed_forms():

@@ -250,15 +250,15 @@ def test_charge_covers_the_curve():
 
 
 @pytest.mark.parametrize("others", [(), (selections(0.05, 30), gaussian(0.3))])
-@pytest.mark.parametrize("asked", [{}, {"group_size": 2}, {"group_size": 1, "replaced": True}])
-def test_a_curve_of_many_points_is_that_of_each(others, asked):
+@pytest.mark.parametrize("options", [{}, {"group_size": 2}, {"group_size": 1, "replaced": True}])
+def test_a_curve_of_many_points_is_that_of_each(others, options):
     """It is asked for by selections, in one go: each point by itself would take too long."""
     accountant = make_accountant("exact", [*others, plain(0.3)])
     points = [0.1 * i for i in range(20)]
-    deltas = accountant.privacy_curve(**asked).deltas(points, 1e-9)
+    deltas = accountant.privacy_curve(**options).deltas(points, 1e-9)
     assert deltas == sorted(deltas, reverse=True)
     for x, delta in list(zip(points, deltas, strict=True))[::6]:
-        assert delta == pytest.approx(accountant.get_delta(x, **asked), rel=0.02, abs=2e-9)
+        assert delta == pytest.approx(accountant.get_delta(x, **options), rel=0.02, abs=2e-9)
 
 
 def test_runs_of_a_selection_may_choose():

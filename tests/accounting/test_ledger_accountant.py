@@ -77,18 +77,18 @@ def test_sampled_rounds():
 def test_answers_are_kept_apart():
     """Asking twice gives the same, asking something else does not."""
     accountant = report(SPLITS, LEAVES)
-    asked = [
+    queries = [
         (delta, rows, name, adjacency)
         for delta in (1e-6, 1e-3)
         for rows in (1, 3)
         for name in ("exact", "rdp", "gdp")
         for adjacency in ("add_remove", "replace_one")
     ]
-    got = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
-    for (delta, rows, name, adjacency), epsilon in zip(asked, got, strict=True):
+    got = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in queries]
+    for (delta, rows, name, adjacency), epsilon in zip(queries, got, strict=True):
         if adjacency == "replace_one":  # a replaced row is two rows
             assert epsilon == accountant.get_epsilon(delta, 2 * rows, accountant=name)
-    again = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
+    again = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in queries]
     assert got == again
     assert len(set(got)) == len(got)
 

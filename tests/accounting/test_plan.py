@@ -123,30 +123,30 @@ def test_another_plan_than_was_claimed_is_not_completed():
 
 def test_a_request_has_the_noise_and_the_sums_of_the_plan(monkeypatch):
     """A client names a mechanism, and says where labels are clipped: nothing else, and once."""
-    release, asked = ReleaseRecorder.release, []
+    release, requests = ReleaseRecorder.release, []
     draw = claim.native.release_before_trees
     monkeypatch.setattr(
         claim.native,
         "release_before_trees",
-        lambda d, request: asked.append(request) or draw(d, request),
+        lambda d, request: requests.append(request) or draw(d, request),
     )
 
     def changed(self: ReleaseRecorder, dtrain: Any, name: str, *more: Any) -> Any:
-        drawn = len(asked)
+        drawn = len(requests)
         for state in ({"sigma2": 1}, {"shift": 1}, {"kind": "rows"}, {"noise_free": True}):
             with pytest.raises(BudgetError, match="more releases than were claimed"):
                 release(self, dtrain, name, state)
-        assert len(asked) == drawn
+        assert len(requests) == drawn
         sums = release(self, dtrain, name, *more)
-        assert {**asked[-1], "again": None} == {**self._plans[0].request(name), "again": None}
+        assert {**requests[-1], "again": None} == {**self._plans[0].request(name), "again": None}
         with pytest.raises(BudgetError, match="more releases than were claimed"):
             release(self, dtrain, name, *more)
-        assert len(asked) == drawn + 1
+        assert len(requests) == drawn + 1
         return sums
 
     monkeypatch.setattr(ReleaseRecorder, "release", changed)
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_plans_that_begin_otherwise_are_no_choice():

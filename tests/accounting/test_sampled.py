@@ -41,7 +41,7 @@ def pld() -> Any:
 )
 def test_each_neighbour_by_itself(pld, rate, noise, count):
     """A row removed and a row added have different laws; each is met."""
-    theirs = pld.from_gaussian_mechanism(
+    reference = pld.from_gaussian_mechanism(
         noise, sampling_prob=rate, value_discretization_interval=2e-4
     ).self_compose(count)
 
@@ -59,7 +59,7 @@ def test_each_neighbour_by_itself(pld, rate, noise, count):
     rounds = module.Rounds(rate, 1 / noise, known, nodes, count)
     pairs = module.sampled_pairs(rounds, min(rate / noise / 16, 0.1), 1e-14)
     scale = rate / noise * math.sqrt(count)
-    for pair, distribution in zip(pairs, (theirs._pmf_remove, theirs._pmf_add), strict=True):
+    for pair, distribution in zip(pairs, (reference._pmf_remove, reference._pmf_add), strict=True):
         for epsilon in (0.5 * scale, 2 * scale, 4 * scale):
             want = distribution.get_delta_for_epsilon(epsilon)
             tilt = module.best_tilt([(pair, count)], 0.0, delta=1e-9, epsilon=epsilon)
@@ -291,9 +291,9 @@ def test_sampled_gaussians_against_dp_accounting(rate, noise, count, delta):
     dpa = pytest.importorskip("dp_accounting")
     from dp_accounting.pld import pld_privacy_accountant
 
-    theirs = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-4)
-    theirs.compose(dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), count)
-    want = theirs.get_epsilon(delta)
+    reference = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-4)
+    reference.compose(dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), count)
+    want = reference.get_epsilon(delta)
     accountant = ExactAccountant([sampled(rate, count, gaussian(noise))])
     got = accountant.get_epsilon(delta)
     assert want * (1 - 3e-4) <= got <= want * (1 + 2e-3)  # their grid rounds up as well

@@ -19,14 +19,14 @@ def test_doubling_encloses_the_edge(edge):
 
 
 def test_doubling_ends_without_asking():
-    asked = []
+    points = []
 
     def holds(x: float) -> bool:
-        asked.append(x)
+        points.append(x)
         return True
 
     assert doubled(holds, 700.0) == (512.0, 1024.0)
-    assert max(asked) == 512.0
+    assert max(points) == 512.0
 
 
 @given(EDGES, st.booleans(), st.integers(0, 80))

@@ -210,15 +210,15 @@ def exact_cover(scenario: Scenario) -> scenarios.Trainer:
 # ---------------------------------------------------------------------------------------- the list
 def of_mechanisms(size: Size) -> Iterator[Callable[[], AuditResult]]:
     """The noise of a mechanism is not the one of its claim."""
-    asked, shares = mechanisms.small_training()
-    plan = calibrate(asked, shares, 4.0, 1e-6)
+    requested, shares = mechanisms.small_training()
+    plan = calibrate(requested, shares, 4.0, 1e-6)
     b = 1 << plan.grid_bits
-    thin, half = less_noise(plan), half_range(plan)
+    reduced, half = less_noise(plan), half_range(plan)
     faults = {
-        "noise at 70%: leaf sums": mechanisms.leaves(asked, plan, thin),
-        "noise at 70%: all releases": mechanisms.whole_training(asked, plan, thin),
-        "sensitivity too small: leaf sums": mechanisms.leaves(asked, plan, row=(b, b)),
-        "sensitivity too small: range of the score": mechanisms.selections(asked, plan, half),
+        "noise at 70%: leaf sums": mechanisms.leaves(requested, plan, reduced),
+        "noise at 70%: all releases": mechanisms.whole_training(requested, plan, reduced),
+        "sensitivity too small: leaf sums": mechanisms.leaves(requested, plan, row=(b, b)),
+        "sensitivity too small: range of the score": mechanisms.selections(requested, plan, half),
     }
     for name, mechanism in faults.items():
         yield partial(mechanisms.audit, mechanism, size.draws, name=name)
@@ -234,8 +234,8 @@ def of_discoveries(size: Size) -> Iterator[Callable[[], AuditResult]]:
     low = replace(plan, threshold=2 * plan.threshold // 3)
     yield partial(discovery.audit_strings, "texts shown too early", size.draws // 20, low)
     plan = plan_discovery(0, 1, 4.0, 1e-6)
-    thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
-    yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, thin)
+    reduced = replace(plan, number_sigma2=plan.number_sigma2 // 49)
+    yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, reduced)
 
 
 def of_trainings(size: Size) -> Iterator[Callable[[], AuditResult]]:

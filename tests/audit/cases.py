@@ -33,10 +33,10 @@ def seeded(rows: scenarios.Rows, seed: int) -> scenarios.Outcome:
 
 def of_mechanisms(size: Size) -> Iterator[Callable[[], AuditResult]]:
     for epsilon, mode in ((1.0, "row_weight"), (4.0, "clip")):
-        asked, shares = mechanisms.small_training(mode)
-        plan = calibrate(asked, shares, epsilon, 1e-6)
+        requested, shares = mechanisms.small_training(mode)
+        plan = calibrate(requested, shares, epsilon, 1e-6)
         for build in mechanisms.BUILDERS:
-            mechanism = build(asked, plan)
+            mechanism = build(requested, plan)
             name = f"{mechanism.name}, ε = {epsilon:g}"
             yield partial(mechanisms.audit, mechanism, size.draws, name=name)
     for epsilon in (0.5, 4.0):

@@ -53,9 +53,9 @@ def small_training(mode: str = "row_weight") -> Releases:
     return Releases(Mechanisms(each, bound, rounds=1), shares)
 
 
-def _of(asked: Mechanisms, kind: type[AnyMechanism]) -> AnyMechanism:
+def _of(requested: Mechanisms, kind: type[AnyMechanism]) -> AnyMechanism:
     """The mechanism of a kind, which there is."""
-    release = asked.find(kind)
+    release = requested.find(kind)
     if release is None:
         raise ValueError(f"The plan releases no {kind.name}.")
     return release
@@ -81,39 +81,43 @@ def _mechanism(name: str, plan: Calibration, release: str, sample: Sampler) -> M
 
 
 def leaves(
-    asked: Mechanisms,
+    requested: Mechanisms,
     plan: Calibration,
     drawn: Calibration | None = None,
     row: tuple[int, int] | None = None,
 ) -> Mechanism:
     """Leaf sums of all rounds: the row moves G and H of one leaf of each tree."""
     drawn = drawn or plan
-    bound = _of(asked, Leaves).bound
+    bound = _of(requested, Leaves).bound
     b = bound.unit(plan.grid_bits)
     h = 0 if bound.ball else bound.max_hessian(plan.grid_bits)
-    scores = gaussian_scores((row or (b, h)) * asked.rounds, drawn["leaves"].sigma2)
+    scores = gaussian_scores((row or (b, h)) * requested.rounds, drawn["leaves"].sigma2)
     return _mechanism("leaf sums", plan, "leaves", scores)
 
 
-def candidates(asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None) -> Mechanism:
+def candidates(
+    requested: Mechanisms, plan: Calibration, drawn: Calibration | None = None
+) -> Mechanism:
     """Counts of the candidate trees: the row adds 1 to one cell of every level and feature."""
     drawn = drawn or plan
-    moved = [1 << plan["candidates"].shift] * _of(asked, Candidates).touched
+    moved = [1 << plan["candidates"].shift] * _of(requested, Candidates).touched
     scores = gaussian_scores(moved, drawn["candidates"].sigma2)
     return _mechanism("candidate counts", plan, "candidates", scores)
 
 
-def intercept(asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None) -> Mechanism:
+def intercept(
+    requested: Mechanisms, plan: Calibration, drawn: Calibration | None = None
+) -> Mechanism:
     """Label sums: the row adds (1, 1), or 1 to one class."""
     drawn = drawn or plan
-    sums, _ = _of(asked, LabelSums).labels.measure(person=False)
+    sums, _ = _of(requested, LabelSums).labels.measure(person=False)
     moved = [1 << plan["intercept"].shift] * sums
     scores = gaussian_scores(moved, drawn["intercept"].sigma2)
     return _mechanism("intercept", plan, "intercept", scores)
 
 
 def selections(
-    asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None, candidates: int = 2
+    requested: Mechanisms, plan: Calibration, drawn: Calibration | None = None, candidates: int = 2
 ) -> Mechanism:
     """All selections that one row takes part in, each with utilities that attain the range.
 
@@ -121,12 +125,12 @@ def selections(
     moved the utilities by +B and -B, which is the whole range 2 B.
     """
     drawn = drawn or plan
-    bound, eps_num = _of(asked, Leaves).bound, drawn["splits"].eps_num
+    bound, eps_num = _of(requested, Leaves).bound, drawn["splits"].eps_num
     b = bound.unit(plan.grid_bits)
     den = sensitivity.range_int("l1", bound, plan.grid_bits) << EPS_BITS
     half = candidates // 2
     utilities = {False: [5 * b] * half + [6 * b] * half, True: [6 * b] * half + [5 * b] * half}
-    k = _of(asked, Splits).selections
+    k = _of(requested, Splits).selections
 
     def sample(with_row: bool, n: int) -> Floats:
         chosen = native.select(None, _STREAM, utilities[with_row], eps_num, den, n * k)
@@ -137,10 +141,10 @@ def selections(
 
 
 def whole_training(
-    asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None
+    requested: Mechanisms, plan: Calibration, drawn: Calibration | None = None
 ) -> Mechanism:
     """Every release of a training at once, against the certified curve of the composition."""
-    parts = [build(asked, plan, drawn) for build in (intercept, candidates, selections, leaves)]
+    parts = [build(requested, plan, drawn) for build in (intercept, candidates, selections, leaves)]
 
     def sample(with_row: bool, n: int) -> Floats:
         return np.asarray(sum(part.sample(with_row, n) for part in parts), dtype=np.float64)

@@ -62,8 +62,10 @@ def test_broken_mechanisms_are_found(mechanism):
 
 
 def test_noise_of_85_percent_is_found():
-    thin = broken.changed(PLAN, {"leaves": {"sigma2": round(0.7225 * PLAN["leaves"].sigma2)}})
-    assert mechanisms.audit(mechanisms.leaves(ASKED, PLAN, thin), 300_000).violated
+    less_noise_plan = broken.changed(
+        PLAN, {"leaves": {"sigma2": round(0.7225 * PLAN["leaves"].sigma2)}}
+    )
+    assert mechanisms.audit(mechanisms.leaves(ASKED, PLAN, less_noise_plan), 300_000).violated
 
 
 # fmt: off
@@ -201,14 +203,14 @@ def test_some_audits_keep_the_other_lines_of_the_page() -> None:
 def test_only_audits_of_a_name_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = "evaluation of two classes, ε = 4"
+    audit_name = "evaluation of two classes, ε = 4"
     real = all_audits.cases
     monkeypatch.setattr(
         all_audits, "cases", lambda size: (partial(case, confidence=SURE) for case in real(size))
     )
-    assert all_audits.main(["--fast", "--only", asked]) == 0
-    said = capsys.readouterr().out
-    assert asked in said and "leaf sums" not in said
+    assert all_audits.main(["--fast", "--only", audit_name]) == 0
+    output = capsys.readouterr().out
+    assert audit_name in output and "leaf sums" not in output
 
 
 def test_a_real_look_at_columns_passes():
@@ -225,5 +227,5 @@ def test_a_threshold_that_is_too_low_is_found():
 
 def test_thin_noise_of_a_look_is_found():
     plan = plan_discovery(0, 1, 4.0, 1e-6)
-    thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
-    assert discovery.audit_numbers("numbers", 3000, thin).violated
+    less_noise_plan = replace(plan, number_sigma2=plan.number_sigma2 // 49)
+    assert discovery.audit_numbers("numbers", 3000, less_noise_plan).violated

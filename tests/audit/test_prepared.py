@@ -16,12 +16,12 @@ from xgb_dp.presets import PRESETS
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_it_trains_what_xgboost_trains(name: str, kind: str, epsilon: float) -> None:
     X, y = data(kind, 300)
-    wanted = params(name, kind, dp_epsilon=epsilon)
+    config = params(name, kind, dp_epsilon=epsilon)
     dtrain, count = xgb.DMatrix(X, y), min(rounds(name), 4)
-    prepared = PreparedTraining(wanted, dtrain, count)
+    prepared = PreparedTraining(config, dtrain, count)
     with testing.fixed_noise(7):
-        ours, theirs = prepared(dtrain), xgb.train(wanted, dtrain, count)
-    assert ours.save_raw("json") == theirs.save_raw("json")
+        prepared_model, trained_model = prepared(dtrain), xgb.train(config, dtrain, count)
+    assert prepared_model.save_raw("json") == trained_model.save_raw("json")
     report = privacy_report(prepared(dtrain))
     assert report.private
     # The claim is that of what was drawn.
@@ -30,9 +30,9 @@ def test_it_trains_what_xgboost_trains(name: str, kind: str, epsilon: float) -> 
 
 def test_open_rounds_claim_the_choice_among_plans() -> None:
     X, y = data(n=300)
-    wanted = {k: v for k, v in params("default").items() if v is not None}
+    config = {k: v for k, v in params("default").items() if v is not None}
     dtrain = xgb.DMatrix(X, y)
-    prepared = PreparedTraining(wanted, dtrain, None)
+    prepared = PreparedTraining(config, dtrain, None)
     report = privacy_report(prepared(dtrain))
     assert report.ledger["trainings"][0]["events"][0]["mechanism"] == "choice"
     assert prepared.claim.get_epsilon(1e-6) == report.get_epsilon(1e-6)
@@ -45,12 +45,12 @@ def test_open_rounds_claim_the_choice_among_plans() -> None:
 )
 def test_whatever_the_parameters_say(changes: dict) -> None:
     X, y = data(n=300)
-    wanted = params("default", **changes)
+    config = params("default", **changes)
     dtrain = xgb.DMatrix(X, y)
-    prepared = PreparedTraining(wanted, dtrain, 2)
+    prepared = PreparedTraining(config, dtrain, 2)
     with testing.fixed_noise(7):
-        ours, theirs = prepared(dtrain), xgb.train(wanted, dtrain, 2)
-    assert ours.save_raw("json") == theirs.save_raw("json")
+        prepared_model, trained_model = prepared(dtrain), xgb.train(config, dtrain, 2)
+    assert prepared_model.save_raw("json") == trained_model.save_raw("json")
 
 
 def test_without_noise_there_is_no_claim() -> None:

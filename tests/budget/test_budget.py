@@ -1,4 +1,4 @@
-"""Budgets: what is booked, what is refused, and what a file must be like."""
+"""Budgets: what is recorded, what is refused, and what a file must be like."""
 
 import math
 import os
@@ -133,9 +133,9 @@ def test_a_block_that_books_nothing_says_so(budget):
 
 
 def test_only_the_block_draws(budget):
-    with budget.drawing("block") as booked:
+    with budget.drawing("block") as names:
         xgb.train(PARAMS, data(), 2)
-        assert booked == [e.id for e in budget.entries]
+        assert names == [e.id for e in budget.entries]
         assert budget.entries[0].state == "reserved"
     assert budget.entries[0].state == "spent"
     xgb.train(PARAMS, data(), 2)

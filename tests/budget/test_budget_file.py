@@ -38,14 +38,14 @@ for i in range(36):
     print(budget.reserve([GaussianEvent("mean", 1, 1 << 40, 1, 1)]), flush=True)
 """
 GREEDY = """
-booked = []
+entry_ids = []
 try:
     while True:
-        booked.append(budget.reserve([GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)]))
-        if len(booked) % 2:
-            budget.commit(booked[-1])
+        entry_ids.append(budget.reserve([GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)]))
+        if len(entry_ids) % 2:
+            budget.commit(entry_ids[-1])
 except BudgetError:
-    print(" ".join(booked))
+    print(" ".join(entry_ids))
 """
 DIE_WHILE_WRITING = """
 os.replace = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
@@ -94,21 +94,21 @@ def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path, how):
             os.replace(other, lock)
 
     with meanwhile(change):
-        booked = processes(BUDGET, path, 3)
-    assert len(booked) == 108
-    assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+        entry_ids = processes(BUDGET, path, 3)
+    assert len(entry_ids) == 108
+    assert sorted(entry_ids) == sorted(e.id for e in Budget(path).entries)
 
 
 def test_greedy_processes_lose_and_double_no_entry(path):
-    booked = processes(GREEDY, path, 3)
+    entry_ids = processes(GREEDY, path, 3)
     entries = Budget(path).entries
-    assert sorted(booked) == sorted(e.id for e in entries)
-    assert len(set(booked)) == len(booked) > 15
+    assert sorted(entry_ids) == sorted(e.id for e in entries)
+    assert len(set(entry_ids)) == len(entry_ids) > 15
     # As many as fit one after another, and not one more.
     alone = processes(GREEDY, path.with_name("alone.json"), 1)
-    assert len(alone) == len(booked)
+    assert len(alone) == len(entry_ids)
     spent = sum(e.state == "spent" for e in entries)
-    assert len(booked) / 2 <= spent <= len(booked) / 2 + 2
+    assert len(entry_ids) / 2 <= spent <= len(entry_ids) / 2 + 2
 
 
 def test_a_process_that_dies_while_writing_leaves_a_sound_file(path):
@@ -131,8 +131,8 @@ def test_a_file_made_by_several_at_once_is_made_once(tmp_path):
             meanwhile(lambda lock=lock: lock.unlink(missing_ok=True)),
             ThreadPoolExecutor(5) as pool,
         ):
-            booked = list(pool.map(make, range(5)))
-        assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
+            entry_ids = list(pool.map(make, range(5)))
+        assert sorted(entry_ids) == sorted(e.id for e in Budget(path).entries)
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 

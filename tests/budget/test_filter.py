@@ -184,7 +184,7 @@ def catalogue() -> dict[str, tuple[Event, tuple[np.ndarray, np.ndarray]]]:
 
 
 @cache
-def booked(spent: Charge, name: str) -> Charge | None:
+def charge_in_room(spent: Charge, name: str) -> Charge | None:
     events = (catalogue()[name][0],)
     return SMALL.charge(spent, events, charge_of(events, SMALL.delta))
 
@@ -194,7 +194,7 @@ def worst(spent: Charge, x: float, left: int) -> float:
     """The largest hockey stick at e^x of everything that may follow, over all adaptive choices."""
     best = max(0.0, 1.0 - math.exp(x))
     for name, (_, (p, q)) in catalogue().items() if left else ():
-        charge = booked(spent, name)
+        charge = charge_in_room(spent, name)
         if charge is None:
             continue
         total = Charge.total([spent, charge])
@@ -215,18 +215,18 @@ def test_no_adaptive_choice_exceeds_the_total():
 
 def test_the_first_release_decides_on_the_rule():
     whole, half = "gaussian 1.0", "gaussian 0.4"
-    first = booked(Charge(), whole)
+    first = charge_in_room(Charge(), whole)
     assert first is not None
     assert first.mu2 == 0.0
     assert first.shift <= 1.0
     assert SMALL.adds_up(first)
-    assert booked(first, half) is None  # nothing is left
-    other = booked(Charge(), half)
+    assert charge_in_room(first, half) is None  # nothing is left
+    other = charge_in_room(Charge(), half)
     assert other is not None
     assert other.mu2 > 0.0
     assert not SMALL.adds_up(other)
-    assert booked(other, whole) is None
-    pure = booked(Charge(), "laplace 4")
+    assert charge_in_room(other, whole) is None
+    pure = charge_in_room(Charge(), "laplace 4")
     assert pure is not None
     assert (pure.mu2, pure.extra) == (0.0, 0.0)
     assert pure.shift == pytest.approx(400 / 401)

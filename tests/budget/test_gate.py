@@ -60,10 +60,10 @@ def test_a_thread_of_the_block_is_refused_without_its_context(budget):
 
 
 def test_a_thread_with_the_context_of_the_block_is_booked(budget):
-    with budget.drawing() as booked, ThreadPoolExecutor(2) as pool:
+    with budget.drawing() as names, ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(copy_context().run, train) for _ in range(4)]
         assert [f.result() for f in futures] == ["trained"] * 4
-        assert sorted(booked) == sorted(e.id for e in budget.entries)
+        assert sorted(names) == sorted(e.id for e in budget.entries)
     assert states(budget) == ["spent"] * 4
 
 
@@ -266,7 +266,7 @@ def test_a_generator_that_is_closed_in_another_context(budget):
     assert states(budget) == ["reserved"]
 
     # Here the context that stays behind is ours: it is told, and may open blocks again.
-    def ours() -> None:
+    def own_context() -> None:
         running = start()
         copy_context().run(running.close)
         with pytest.raises(BudgetError, match="has ended"):
@@ -274,7 +274,7 @@ def test_a_generator_that_is_closed_in_another_context(budget):
         with budget.drawing():
             train()
 
-    copy_context().run(ours)
+    copy_context().run(own_context)
     assert states(budget) == ["reserved", "reserved", "spent"]
 
 
@@ -315,14 +315,14 @@ def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(budg
         train()
         if method == "loky":
             parallel = joblib.Parallel(2, backend="loky")
-            said = parallel([joblib.delayed(trains)()])
+            message = parallel([joblib.delayed(trains)()])
             assert parallel([joblib.delayed(own_block)(str(budget.path))]) == ["trained"]
         else:
             with multiprocessing.get_context(method).Pool(1) as pool:
-                said = [pool.apply(trains)]
+                message = [pool.apply(trains)]
                 assert pool.apply(own_block, (str(budget.path),)) == "trained"
-    assert "was started inside a block" in said[0]
-    assert str(budget.path) in said[0]
+    assert "was started inside a block" in message[0]
+    assert str(budget.path) in message[0]
     assert sorted(e.note for e in budget.entries) == ["a process", "training"]
     if method == "loky":  # the workers live on, with the variable
         from joblib.externals.loky import get_reusable_executor

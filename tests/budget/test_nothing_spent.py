@@ -1,4 +1,4 @@
-"""Whatever is wrong is found before anything is released or booked.
+"""Whatever is wrong is found before anything is released or charged.
 
 Every wrong input of the tables below is tried alone and, at random, together with others. A
 training that raises has written nothing into the book and has drawn nothing from any source of
@@ -179,7 +179,7 @@ def nothing_is_spent(budget: Budget) -> Iterator[list[BaseException]]:
     if raised:
         assert isinstance(raised[0], (ValueError, TypeError)), raised[0]  # no accident
         assert num_refills() == drawn, f"noise was drawn before {raised[0]!r}"
-        assert budget.path.read_bytes() == before, f"something was booked before {raised[0]!r}"
+        assert budget.path.read_bytes() == before, f"something was charged before {raised[0]!r}"
 
 
 @pytest.mark.parametrize("kind", OBJECTIVE)

@@ -24,7 +24,7 @@ def table():
     return X, (X[:, 0] > 0).astype(int)
 
 
-def said(run):
+def warnings_of(run):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", xgb_dp.PrivacyWarning)
         run()
@@ -33,7 +33,7 @@ def said(run):
 
 def test_the_second_and_the_fourth_say_the_total():
     data, models = xgb.DMatrix(*table()), []
-    strings = [said(lambda: models.append(xgb.train(PARAMS, data, 2))) for _ in range(5)]
+    strings = [warnings_of(lambda: models.append(xgb.train(PARAMS, data, 2))) for _ in range(5)]
     assert list(map(len, strings)) == [0, 1, 0, 1, 0]
     total = float(re.search(r"about epsilon ([\d.]+)", strings[1][0])[1])
     assert total == pytest.approx(xgb_dp.privacy_report(models[:2]).epsilon, abs=0.02)
@@ -43,22 +43,22 @@ def test_the_second_and_the_fourth_say_the_total():
 def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
     X, y = table()
     data = xgb.DMatrix(X, y)
-    assert not said(lambda: xgb.train(PARAMS, data, 2))
-    assert not said(lambda: xgb.train(PARAMS, xgb.DMatrix(X, y), 2))
+    assert not warnings_of(lambda: xgb.train(PARAMS, data, 2))
+    assert not warnings_of(lambda: xgb.train(PARAMS, xgb.DMatrix(X, y), 2))
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
-    assert not said(lambda: budget.train(PARAMS, data, 2))
+    assert not warnings_of(lambda: budget.train(PARAMS, data, 2))
 
 
 def test_a_continued_model_is_one_model():
     data = xgb.DMatrix(*table())
     first = xgb.train(PARAMS, data, 2)
-    assert not said(lambda: xgb.train(PARAMS, data, 2, xgb_model=first))
+    assert not warnings_of(lambda: xgb.train(PARAMS, data, 2, xgb_model=first))
 
 
 def test_units_that_do_not_add_up():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 2)
-    (text,) = said(lambda: xgb.train({**PARAMS, "dp_group_size": 2}, data, 2))
+    (text,) = warnings_of(lambda: xgb.train({**PARAMS, "dp_group_size": 2}, data, 2))
     assert "no bound on their total cost" in text
 
 
@@ -70,7 +70,7 @@ def test_a_training_that_was_interrupted_counts():
     data = xgb.DMatrix(*table())
     with pytest.raises(KeyboardInterrupt):
         xgb.train(PARAMS, data, 2, callbacks=[Stop()])
-    assert len(said(lambda: xgb.train(PARAMS, data, 2))) == 1
+    assert len(warnings_of(lambda: xgb.train(PARAMS, data, 2))) == 1
 
 
 def test_a_training_counts_from_its_first_release_on(monkeypatch):
@@ -82,7 +82,7 @@ def test_a_training_counts_from_its_first_release_on(monkeypatch):
         patched.setattr(LedgerCallback, "before_training", stop)
         with pytest.raises(KeyboardInterrupt):
             xgb.train(PARAMS, data, 2)
-    assert len(said(lambda: xgb.train(PARAMS, data, 2))) == 1
+    assert len(warnings_of(lambda: xgb.train(PARAMS, data, 2))) == 1
 
 
 def test_estimators_are_known_by_their_table():
@@ -90,7 +90,7 @@ def test_estimators_are_known_by_their_table():
     X, y = table()
     one = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 1), n_estimators=2)
     voting = ensemble.VotingRegressor([("a", one), ("b", one)])
-    (text,) = said(lambda: voting.fit(X, y))
+    (text,) = warnings_of(lambda: voting.fit(X, y))
     assert "training number 2" in text
 
 

@@ -83,7 +83,7 @@ def test_killed_at_each_step_the_book_is_right(killed, step, moment):
         assert states == ["spent"] * before
     elif moment == "after commit":
         assert states == ["spent"] * (before + 1)
-    else:  # whatever was drawn has been booked, and counts in full
+    else:  # whatever was drawn has been charged, and counts in full
         assert states == ["spent"] * before + ["reserved"]
     # What is left is divided anew, and still fits.
     left = budget.plan()

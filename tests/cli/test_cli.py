@@ -121,14 +121,14 @@ def test_several_classes_and_continued_models(folder):
 
 
 def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
-    said = []
+    schemas = []
     for n in (0, 7, 200):
         rows(n).to_csv("some.csv", index=False)
         run("train", "some.csv", "--schema", "schema.yaml", *SPENT, "--force")
         assert xgb_dp.privacy_report("model.json").epsilon <= 1.0
-        said.append(xgb.Booster(model_file="model.json").attr("dp_schema"))
-    assert said[0] == said[1] == said[2]
-    assert "an undeclared snake" not in said[2]
+        schemas.append(xgb.Booster(model_file="model.json").attr("dp_schema"))
+    assert schemas[0] == schemas[1] == schemas[2]
+    assert "an undeclared snake" not in schemas[2]
     attributes = xgb.Booster(model_file="model.json").attributes()
     assert sorted(attributes) == ["dp_ledger", "dp_schema"]
 
@@ -182,13 +182,13 @@ def test_calibrate_says_what_training_will_draw(folder):
 
 
 def test_calibrate_shows_every_plan_of_open_rounds(folder):
-    asked = [*CALIBRATE, "--columns", "5", "--epsilon", "0.5"]
-    (shown,) = json.loads(run(*asked, "--json").stdout)
+    config = [*CALIBRATE, "--columns", "5", "--epsilon", "0.5"]
+    (shown,) = json.loads(run(*config, "--json").stdout)
     assert [p["rounds"] for p in shown["plans"]] == [s.rounds for s in SIZES["binary"]]
     assert shown["plans"][0]["rows_below"] == SIZES["binary"][0].below / worth(0.5)
     assert shown["plans"][-1]["rows_below"] == "inf"
     assert {s["release"] for s in shown["plans"][0]["budget"]} >= {"intercept", "leaves"}
-    text = run(*asked).stdout
+    text = run(*config).stdout
     assert text.count("rounds, depth") == len(shown["plans"])
     assert "more rows: " in text
 

@@ -60,8 +60,8 @@ def test_from_a_look_to_a_model(files):
     assert domain.classes == ("no", "yes")
     assert set(domain.columns["pet"].categories) == {"cat", "dog", "a, b", "other"}
     spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "5", "--budget", "budget.json"]
-    said = run("train", "rows.csv", "--schema", "s.yaml", *spent).output
-    assert "includes the cost of the column discovery" in said
+    output = run("train", "rows.csv", "--schema", "s.yaml", *spent).output
+    assert "includes the cost of the column discovery" in output
     names = xgb.Booster(model_file="model.json").feature_names
     assert names == ["age", "joined_days", "joined_month", "joined_weekday", "joined_hour", "pet"]
     run("predict", "model.json", "rows.parquet", "--out", "p.csv")

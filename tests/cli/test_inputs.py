@@ -58,10 +58,10 @@ def test_what_is_read_is_not_written(command, kind, folder, model, no_training, 
         other = LINKS[kind](Path(name))
         if command == "verify":
             assert verify_command([*map(str, arguments[1:]), str(other)]) == 2
-            said = capsys.readouterr().err
+            output = capsys.readouterr().err
         else:
-            said = fails(*arguments, other)
-        assert "also read" in said
+            output = fails(*arguments, other)
+        assert "also read" in output
         assert Path(name).read_bytes() == content
         for link in ("link.json", "hard.json"):
             Path(link).unlink(missing_ok=True)

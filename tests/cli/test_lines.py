@@ -44,25 +44,25 @@ def rows_of(table: pa.Table) -> list[list[str]]:
     return [list(row.values()) for row in table.to_pylist()]
 
 
-def cells(path: Path, content: str, wanted: str = "abc") -> list[list[str]] | None:
+def cells(path: Path, content: str, columns: str = "abc") -> list[list[str]] | None:
     """The cells of a file; None if it is refused."""
     path.write_bytes(content.encode())
     try:
-        return rows_of(read_cells(path, list(wanted)))
+        return rows_of(read_cells(path, list(columns)))
     except RowDomainError:
         return None
 
 
-@pytest.mark.parametrize(("wanted", "end"), [("abc", "\n"), ("c", "\r\n")])
-def test_rows_together_are_what_they_are_alone(tmp_path, wanted, end):
+@pytest.mark.parametrize(("columns", "end"), [("abc", "\n"), ("c", "\r\n")])
+def test_rows_together_are_what_they_are_alone(tmp_path, columns, end):
     path = tmp_path / "rows.csv"
-    alone = {row: cells(path, f"a,b,c{end}{row}{end}", wanted) for row in ROWS}
-    assert alone[PLAIN] == [["7", "8", "9"][-len(wanted) :]]
-    for first, last in itertools.product(ROWS, ROWS if wanted == "abc" else ROWS[::3]):
+    alone = {row: cells(path, f"a,b,c{end}{row}{end}", columns) for row in ROWS}
+    assert alone[PLAIN] == [["7", "8", "9"][-len(columns) :]]
+    for first, last in itertools.product(ROWS, ROWS if columns == "abc" else ROWS[::3]):
         parts = [alone[first], alone[PLAIN], alone[last]]
         expected = None if None in parts else [row for part in parts for row in part or []]
         text = end.join(["a,b,c", first, PLAIN, last, ""])
-        assert cells(path, text, wanted) == expected, (first, last)
+        assert cells(path, text, columns) == expected, (first, last)
 
 
 def test_quotes_in_a_header(tmp_path):
@@ -106,8 +106,8 @@ def test_separators(tmp_path):
 def test_encodings_with_state_are_refused(folder, encoding):
     with pytest.raises(PrivacyParameterError):
         Csv(encoding=encoding)
-    said = fails("schema", "rows.csv", "--encoding", encoding)
-    assert "--encoding" in said and "utf-8" in said and "each line independently" in said
+    output = fails("schema", "rows.csv", "--encoding", encoding)
+    assert "--encoding" in output and "utf-8" in output and "each line independently" in output
 
 
 @pytest.mark.parametrize("encoding", SOUND)

@@ -40,13 +40,13 @@ def full(folder: Path, tmp_path_factory: Any, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full):
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
-    said = fails(*TRAIN, "--budget", "total.json", "--card", "card.md")
+    output = fails(*TRAIN, "--budget", "total.json", "--card", "card.md")
     places = {place.name: place for place in full.glob("*/*")}
     assert set(places) == {"card.md", "model.json"}
-    assert all(str(place) in said for place in places.values())
-    assert "No space left on device" in said
+    assert all(str(place) in output for place in places.values())
+    assert "No space left on device" in output
     (entry,) = xgb_dp.Budget("total.json").entries
-    assert f"total.json was charged (entry {entry.id})" in said
+    assert f"total.json was charged (entry {entry.id})" in output
     assert xgb_dp.privacy_report(places["model.json"]).epsilon <= 1.0
     assert {path.name for path in Path().iterdir()} == {
         "rows.csv", "schema.yaml", "total.json", "total.json.lock",
@@ -72,8 +72,8 @@ def test_every_command_writes_by_the_same_function(folder, command, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(written, "_fill", full)
-        said = fails(*arguments)
-    assert "No space left on device" in said and "could not be saved" in said
+        output = fails(*arguments)
+    assert "No space left on device" in output and "could not be saved" in output
     assert set(folder.iterdir()) == before
     run(*arguments)
     assert all(path.stat().st_size for path in folder.iterdir())
@@ -122,9 +122,9 @@ def test_an_interrupt_says_what_the_book_says(folder, when, monkeypatch):
     where = xgb_dp.engine.native if when == "after" else hook
     name = "release_before_trees" if when == "after" else "check_rows"
     monkeypatch.setattr(where, name, stop)
-    said = fails(*TRAIN, "--budget", "total.json")
-    assert "Interrupted." in said
-    assert ("counts as spent" if when == "after" else "was not charged") in said
+    output = fails(*TRAIN, "--budget", "total.json")
+    assert "Interrupted." in output
+    assert ("counts as spent" if when == "after" else "was not charged") in output
     assert len(xgb_dp.Budget("total.json").entries) == (when == "after")
     assert "nothing was charged" in fails(*TRAIN)
 

@@ -32,8 +32,8 @@ def small(folder, monkeypatch):
     visits = rows().assign(patient=np.arange(200) % 150, heavy=np.tile([1, 0.5], 100))
     visits.to_csv("rows.csv", index=False)
     visits.to_parquet("rows.parquet", row_group_size=30)
-    whose = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient\nweight: heavy")
-    Path("persons.yaml").write_text(whose)
+    owners = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient\nweight: heavy")
+    Path("persons.yaml").write_text(owners)
     Path("plain.yaml").write_text(SCHEMA.replace("drop: [id]", "drop: [id, patient, heavy]"))
     Path("pages").mkdir()
     return folder
@@ -73,9 +73,9 @@ def test_an_error_is_that_of_all_rows(bad, small, no_training):
         visits.loc[row, column] = "many"
     visits.to_csv("rows.csv", index=False)
     call = ["train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:]]
-    said = fails(*call)
-    assert "'age'" in said
-    assert fails(*call, "--disk", "pages") == said
+    output = fails(*call)
+    assert "'age'" in output
+    assert fails(*call, "--disk", "pages") == output
 
 
 def test_a_command_that_is_stopped_leaves_no_row(small):
@@ -94,15 +94,15 @@ def test_a_command_that_is_stopped_leaves_no_row(small):
 def test_an_error_leaves_no_row(small, no_training):
     text = Path("rows.csv").read_text()
     Path("rows.csv").write_text(text + "7,many,1,011,cat,no,1,1\n")
-    said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
-    assert "'age'" in said and "many" not in said
+    output = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
+    assert "'age'" in output and "many" not in output
     assert not list(Path("pages").iterdir())
 
 
 def test_a_disk_without_room_is_an_error(small, no_training, monkeypatch):
     monkeypatch.setattr(tables.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
-    said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
-    assert "too little free space" in said
+    output = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
+    assert "too little free space" in output
     assert not list(Path("pages").iterdir())
 
 

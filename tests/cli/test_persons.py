@@ -13,7 +13,7 @@ import xgboost as xgb
 from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.domain import read_domain
 
-from ..persons.conftest import alike, codes_used
+from ..persons.conftest import codes_used, same_partition
 from .calls import SCHEMA, SPENT, TRAIN, fails, rows, run
 
 __all__ = ["codes_used"]
@@ -33,7 +33,7 @@ def visits(folder: Path) -> Path:
 
 def test_the_column_of_a_schema_file(visits, codes_used):
     run(*TRAIN)
-    assert alike(codes_used[0], WHO)
+    assert same_partition(codes_used[0], WHO)
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age", "height", "zip", "pet"]
     run("predict", "model.json", "rows.csv", "--out", "with.csv")
@@ -49,7 +49,7 @@ def test_the_column_of_an_option(visits, codes_used):
     assert xgb.Booster(model_file="model.json").feature_names == ["age"]
     Path("schema.yaml").write_text(SCHEMA.replace("  age:", "  patient: number\n  age:"))
     run(*TRAIN, "--privacy-id", "patient", "--force")
-    assert len(codes_used) == 2 and all(alike(codes, WHO) for codes in codes_used)
+    assert len(codes_used) == 2 and all(same_partition(codes, WHO) for codes in codes_used)
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "category"])
@@ -58,7 +58,7 @@ def test_columns_of_parquet_files_are_exact(kind, visits, codes_used):
     column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
     rows().assign(patient=column).to_parquet("rows.parquet")
     run("train", "rows.parquet", "--schema", "schema.yaml", *SPENT)
-    assert alike(codes_used[0], WHO)
+    assert same_partition(codes_used[0], WHO)
 
 
 def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits):

@@ -304,23 +304,23 @@ def test_kept_columns_are_exact(folder):
     assert [line.split(",")[0] for line in text.splitlines()] == ["id", str(2**53 + 1), "123", ""]
     run("predict", "m.json", "new.parquet", "--keep", "id", "--out", "o.parquet")
     assert parquet.read_table("o.parquet")["id"].to_pylist() == ids
-    said = fails("predict", "m.json", "new.parquet", "--keep", "prediction")
-    assert "`--keep prediction`" in said
+    output = fails("predict", "m.json", "new.parquet", "--keep", "prediction")
+    assert "`--keep prediction`" in output
 
 
 @pytest.mark.parametrize("weight", ["", "-1", "inf", "heavy"])
 def test_weights_are_named(weight, folder, no_training):
     Path("w.csv").write_text("a,w,y\n" + f"1,{weight},0\n2,1,1\n" * 9)
-    said = fails("train", "w.csv", *TRAIN, "--weight", "w")
-    assert "The weight 'w' of a row is not a finite number >= 0" in said
+    output = fails("train", "w.csv", *TRAIN, "--weight", "w")
+    assert "The weight 'w' of a row is not a finite number >= 0" in output
 
 
 def test_names_in_options_may_hold_commas_and_quotes(folder):
     Path("c.csv").write_text("a,y\n" + '"x, ""z""","no, never"\n7,yes\n' * 5)
     run("train", "c.csv", *TRAIN[2:], "--target", "y", "--classes", '"no, never",yes',
         "--categories", 'a="x, ""z""","7"')  # fmt: skip
-    said = fails("train", "c.csv", "--target", "y", "--classes", '"no,yes', *SPENT)
-    assert "A list has a misplaced or unclosed quote" in said
+    output = fails("train", "c.csv", "--target", "y", "--classes", '"no,yes', *SPENT)
+    assert "A list has a misplaced or unclosed quote" in output
 
 
 def test_a_file_of_names_alone(folder):

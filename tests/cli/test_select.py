@@ -14,8 +14,8 @@ SELECT = ["select", "rows.csv", "--schema", "schema.yaml", *SPENT]
 def test_the_best_of_a_grid(folder):
     xgb_dp.Budget("budget.json", epsilon=3.0, delta=1e-5, selection_epsilon=2.0)
     grid = ["--grid", "max_depth=1,2", "--grid", "rounds=2,3", "--budget", "budget.json"]
-    said = run(*SELECT, *grid, "--score", "auc").stdout
-    assert said.startswith("max_depth=") and ": auc 0." in said and "model.json is (" in said
+    output = run(*SELECT, *grid, "--score", "auc").stdout
+    assert output.startswith("max_depth=") and ": auc 0." in output and "model.json is (" in output
     report = xgb_dp.privacy_report("model.json")
     assert 0.9 < report.epsilon <= 1.0
     assert report.ledger["trainings"][0]["rounds"] in (2, 3)

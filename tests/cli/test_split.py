@@ -21,9 +21,9 @@ def trained(*more: str) -> None:
 
 def test_parts_of_a_file_cost_in_parallel(folder):
     xgb_dp.Budget("budget.json", epsilon=1.5, delta=1e-5)
-    said = run("split", "rows.csv", *PARTS)
-    assert "Each row was assigned at random" in said.stdout
-    assert not any(c.isdigit() for c in said.stdout + said.stderr)  # no numbers of rows
+    output = run("split", "rows.csv", *PARTS)
+    assert "Each row was assigned at random" in output.stdout
+    assert not any(c.isdigit() for c in output.stdout + output.stderr)  # no numbers of rows
     before = pd.read_csv("rows.csv", dtype=str, keep_default_na=False)
     after = pd.concat(
         pd.read_csv(f"{name}.csv", dtype=str, keep_default_na=False) for name in ("train", "test")
@@ -58,8 +58,8 @@ def test_persons_stay_together(folder):
     frame["id"] = frame["id"] // 5
     frame.to_csv("rows.csv", index=False)
     Path("schema.yaml").write_text(SCHEMA.replace("drop: [id]", "privacy_id: id"))
-    said = run("split", "rows.csv", *PARTS, "--schema", "schema.yaml")
-    assert "Each person was assigned at random" in said.stdout
+    output = run("split", "rows.csv", *PARTS, "--schema", "schema.yaml")
+    assert "Each person was assigned at random" in output.stdout
     parts = [set(pd.read_csv(f"{name}.csv")["id"]) for name in ("train", "test")]
     assert parts[0].isdisjoint(parts[1]) and parts[0] | parts[1] == set(range(40))
     trained()

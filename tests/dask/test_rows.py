@@ -199,16 +199,16 @@ def test_partitions_with_other_columns_are_refused_together(workers):
     wide = pd.DataFrame({"a": [0.5, 1.0, 2.0], "blue": [0.0, 1.0, 0.0]})
     y = pd.Series([0.0, 1.0, 1.0], name="y")
     for other in (wide[["a"]], wide[["blue", "a"]], wide[["a"]].iloc[:0]):
-        said = {
+        results = {
             refusal_of(workers, PARAMS, tables, [y.iloc[: len(table)] for table in tables])
             for tables in ([wide, other], [other, wide], [wide, wide, other, wide])
         }
         people = [table.assign(pid=range(len(table))) for table in (wide, other)]
-        said.add(
+        results.add(
             refusal_of(workers, PARAMS | {"dp_privacy_id": "pid"}, people, [y, y[: len(other)]])
         )
-        assert len(said) == 1
-        assert "Two partitions differ in the columns" in said.pop()
+        assert len(results) == 1
+        assert "Two partitions differ in the columns" in results.pop()
     same = dxgb.DaskDMatrix(
         workers.client, collection(workers, [wide, wide]), collection(workers, [y, y])
     )

@@ -69,8 +69,8 @@ def test_a_public_model_is_the_start(client):
     X = rng.normal(size=(500, 3)).astype(np.float32)
     plain = {"objective": "binary:logistic", "max_depth": 2}
     public = xgb.train(plain, xgb.DMatrix(X, X[:, 0] > 0), 3)
-    said = PARAMS | {"dp_public_model": True}
-    model = dxgb.train(client, said, arrays(client), 2, xgb_model=public)["booster"]
+    config = PARAMS | {"dp_public_model": True}
+    model = dxgb.train(client, config, arrays(client), 2, xgb_model=public)["booster"]
     report = xgb_dp.privacy_report(model)
     assert model.num_boosted_rounds() == 5
     assert report.ledger["trainings"][0]["start"]["rounds"] == 3
@@ -198,11 +198,11 @@ def test_workers_listen_on_the_network_of_the_cluster_alone(client, tmp_path):
 
 
 def test_the_user_names_the_address_of_the_tracker(client, monkeypatch):
-    asked: list[Any] = []
+    requests: list[Any] = []
     run = Client.run_on_scheduler
 
     def spy(self: Client, function: Any, *arguments: Any) -> Any:
-        asked.append(arguments)
+        requests.append(arguments)
         return run(self, function, *arguments)
 
     monkeypatch.setattr(Client, "run_on_scheduler", spy)
@@ -210,7 +210,7 @@ def test_the_user_names_the_address_of_the_tracker(client, monkeypatch):
     dxgb.train(client, PARAMS, arrays(client), 1, coll_cfg=named)
     with dask.config.set({"xgboost.scheduler_address": "127.0.0.3"}), pytest.warns(FutureWarning):
         dxgb.train(client, PARAMS, arrays(client), 1)
-    hosts = [a[2][0] for a in asked if a]
+    hosts = [a[2][0] for a in requests if a]
     assert hosts == ["127.0.0.2", "127.0.0.3"]
 
 

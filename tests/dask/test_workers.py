@@ -47,8 +47,8 @@ def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
 
 def test_categories_of_a_data_frame_are_not_sent(collective):
     """They may be those that occur; only the declared ones are public."""
-    mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
-    assert common_schema(mine) == mine
+    own = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
+    assert common_schema(own) == own
     assert collective.sent == [[["a"], True, [0], True, None, 1]]
 
 
@@ -70,13 +70,13 @@ def test_messages_of_others_are_not_sent(collective):
     assert collective.sent[1:] == [["RowDomainError", "A row has an infinite feature."]]
 
 
-def hear(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+def hear(monkeypatch: pytest.MonkeyPatch, message: bytes) -> None:
     """Rank 0 has said something, and this is rank 1."""
     fake = Collective()
     monkeypatch.setattr(fake, "get_rank", lambda: 1)
     monkeypatch.setattr(fake, "allreduce", lambda data, op: np.zeros_like(data))
     monkeypatch.setattr(workers, "_collective", lambda: fake)
-    monkeypatch.setattr(workers, "_collective_broadcast", lambda data, root: said)
+    monkeypatch.setattr(workers, "_collective_broadcast", lambda data, root: message)
 
 
 def test_a_worker_without_columns_takes_those_of_the_others(monkeypatch):
@@ -126,10 +126,10 @@ class Bomb:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [pickle.dumps(Bomb()), b"", b"\xff\xfe", b"[" * 100000, b'{"names": 3}', b"[1, 2, 3, 4]"],
 )
-def test_messages_of_strangers_are_refused_and_never_run(said, monkeypatch):
-    hear(monkeypatch, said)
+def test_messages_of_strangers_are_refused_and_never_run(message, monkeypatch):
+    hear(monkeypatch, message)
     with pytest.raises(PrivacyRefusal, match="not a message of xgb_dp"):
         common_schema(Schema([], False, frozenset(), {}))

@@ -58,7 +58,7 @@ def test_example_runs(name, beginning, tmp_path, monkeypatch):
     text = inspect.getdoc(inspect.unwrap(found(name))) or ""
     example = doctest.DocTestParser().get_doctest(text, {**beginning}, name, None, 0)
     assert any(part.want for part in example.examples)
-    said: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(example, out=said.append)
+    messages: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=messages.append)
     pytest.importorskip("matplotlib.pyplot").close("all")
-    assert not said, "".join(said)
+    assert not messages, "".join(messages)

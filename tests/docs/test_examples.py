@@ -62,15 +62,17 @@ NOISE = {"one row ": 0.0031, "five rows ": 0.0092, "AUC ": 0.0109, "calibration 
          "security above ": 0.0092}  # fmt: skip
 
 
-def assert_same_words(said: str, printed: str) -> None:
+def assert_same_words(written: str, printed: str) -> None:
     """What a page says that a block prints: the same words, and figures within the noise.
 
     The last digit of any figure is rounded. A figure with noise is that of one run in the page and
     of another one here: it may be 2 deviations from the mean there, and 6 on the other side here.
     """
-    ours, theirs = (re.split(r"(\d[\d.e-]*)", text) for text in (said, printed))
-    assert ours[::2] == theirs[::2]
-    for words, one, other in zip(ours[::2], ours[1::2], theirs[1::2], strict=False):
+    first_parts, printed_parts = (re.split(r"(\d[\d.e-]*)", text) for text in (written, printed))
+    assert first_parts[::2] == printed_parts[::2]
+    for words, one, other in zip(
+        first_parts[::2], first_parts[1::2], printed_parts[1::2], strict=False
+    ):
         noise = next((sd for end, sd in NOISE.items() if words.endswith(end)), 0.0)
         unit = 10.0 ** int(Decimal(one).as_tuple().exponent)
         assert float(other) == pytest.approx(float(one), rel=0, abs=1.001 * unit + 8 * noise)
@@ -118,7 +120,7 @@ WRITES = re.compile(
 def test_pages_keep_the_files_of_each_other():
     """A reader may run all of them in one folder."""
     pages = [*PAGES, *sorted((DOCS / "gallery").glob("*.md"))]
-    whose: dict[str, str] = {}
+    page_of: dict[str, str] = {}
     for page in pages:
         text = page.read_text(encoding="utf-8")
         runs = re.findall(
@@ -126,8 +128,8 @@ def test_pages_keep_the_files_of_each_other():
         )
         for written in WRITES.findall("\n".join(runs)):
             name = next(filter(None, written))
-            assert whose.setdefault(name, page.name) == page.name, name
-    assert len(whose) > 25
+            assert page_of.setdefault(name, page.name) == page.name, name
+    assert len(page_of) > 25
 
 
 def test_page_of_clusters_runs(tmp_path, monkeypatch):

@@ -114,8 +114,10 @@ def test_nobody_else_draws():
         }
         assert not used & DRAWS, path
         strings = {node.value for node in nodes if isinstance(node, ast.Constant)}
-        asked = {text for text in strings if isinstance(text, str) and text.startswith("XGDP")}
-        assert asked <= DRAW_NOTHING, path
+        strings_used = {
+            text for text in strings if isinstance(text, str) and text.startswith("XGDP")
+        }
+        assert strings_used <= DRAW_NOTHING, path
 
 
 def test_events_of_ledgers_come_from_the_kernel():

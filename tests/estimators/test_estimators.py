@@ -320,8 +320,8 @@ def test_codes_are_positions_in_the_declaration(kind):
     matrix = xgb.DMatrix(coded, enable_categorical=True)
     assert matrix.feature_types[1] == "c"
     codes = matrix.get_data().toarray()[:, 1]
-    wanted = [NAMES.index(name) if isinstance(name, str) else 0 for name in data["grade"]]
-    np.testing.assert_array_equal(codes, wanted)  # missing ones are not stored
+    expected = [NAMES.index(name) if isinstance(name, str) else 0 for name in data["grade"]]
+    np.testing.assert_array_equal(codes, expected)  # missing ones are not stored
     assert matrix.num_nonmissing() == np.isfinite(data[["x", "z"]]).sum().sum() + len(data) - 1
 
 

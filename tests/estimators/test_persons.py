@@ -19,7 +19,7 @@ from xgb_dp import DPXGBClassifier, DPXGBRegressor
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 from ..conftest import arrays
-from ..persons.conftest import alike, codes_used, no_noise
+from ..persons.conftest import codes_used, no_noise, same_partition
 
 __all__ = ["codes_used", "no_noise"]
 
@@ -44,7 +44,7 @@ def test_an_array_of_ids(codes_used):
     classifier().fit(X, y, privacy_id=WHO)
     DPXGBRegressor(target_bounds=(0, 1), **SHARED).fit(X, y, privacy_id=pd.Series(WHO, name="p"))
     assert len(codes_used) == 2
-    assert all(alike(codes, WHO) for codes in codes_used)
+    assert all(same_partition(codes, WHO) for codes in codes_used)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_named_column_is_no_feature(make, kind, codes_used):
     X, y = table()
     model = classifier() if kind == "classifier" else DPXGBRegressor(target_bounds=(0, 1), **SHARED)
     model.fit(make(X), y, privacy_id="patient")
-    assert alike(codes_used[0], WHO)
+    assert same_partition(codes_used[0], WHO)
     assert model.get_booster().feature_names == list("abcd")
     without = make(X[list("abcd")])
     np.testing.assert_array_equal(model.predict(make(X)), model.predict(without))
@@ -69,14 +69,14 @@ def test_a_column_as_a_parameter(codes_used, tmp_path):
     """Which estimators keep, also those with the names of XGBoost."""
     X, y = table()
     model = clone(classifier(dp_privacy_id="patient")).fit(X, y)
-    assert alike(codes_used[0], WHO)
+    assert same_partition(codes_used[0], WHO)
     assert model.predict(X).shape == y.shape
     stock = xgb.XGBClassifier(
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2,
         max_depth=2, dp_privacy_id="patient",
     )  # fmt: skip
     stock.fit(X, y)
-    assert alike(codes_used[1], WHO)
+    assert same_partition(codes_used[1], WHO)
     assert stock.get_booster().feature_names == list("abcd")
     with pytest.raises(PrivacyParameterError, match="Pass only one"):
         classifier(dp_privacy_id="patient").fit(X, y, privacy_id=WHO)
@@ -104,7 +104,7 @@ def test_pipelines_hand_ids_over(codes_used):
         routed = make_pipeline(steps, classifier().set_fit_request(privacy_id=True))
         routed.fit(X, y, privacy_id=WHO)
     assert len(codes_used) == 2
-    assert all(alike(codes, WHO) for codes in codes_used)
+    assert all(same_partition(codes, WHO) for codes in codes_used)
 
 
 def test_public_sets_may_have_the_column(codes_used):

@@ -51,11 +51,11 @@ def test_outliers_beyond_the_bounds_are_counted_and_named(judged_incomes):
     )
     plain = {n for n in figures if not n.startswith("clipped ")}
     assert plain == {"rows", "labels beyond", "errors beyond"}
-    said = report.statement()
-    assert "does not account for errors beyond the bounds" in said
+    statement = report.statement()
+    assert "does not account for errors beyond the bounds" in statement
     clipped = "are clipped to these bounds: about"
-    assert f"Labels below 0 or above 200000 {clipped} {share:.2%} (" in said
-    assert f"Errors below -200000 or above 200000 {clipped} 0." in said
+    assert f"Labels below 0 or above 200000 {clipped} {share:.2%} (" in statement
+    assert f"Errors below -200000 or above 200000 {clipped} 0." in statement
     for text in (report.summary(), report.to_json(), str(report.to_frame())):
         assert "labels beyond" in text
         assert "clipped rmse" in text

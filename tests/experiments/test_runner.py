@@ -189,8 +189,8 @@ def test_every_table_is_consistent(name):
     cells = list(table.cells(core.Options(seeds=1)))
     assert len(set(cells)) == len(cells) > 0
     published = figures(name)
-    theirs = {f.system for f in published}
-    assert {s.reproduces for s in table.systems if s.reproduces} <= theirs
+    published_systems = {f.system for f in published}
+    assert {s.reproduces for s in table.systems if s.reproduces} <= published_systems
     known = {core.base(d.name) for d in table.datasets} | set(table.absent)
     known |= {"mean rank", "Covtype", "Higgs", *dp_xgb_figure3.GROUPS, "total"}
     assert {f.dataset for f in published} <= known

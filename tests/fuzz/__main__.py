@@ -20,27 +20,27 @@ PARSER.add_argument("--endings", action="store_true", help="also count how the c
 
 def main() -> int:
     """Run, print faults and a summary."""
-    asked = PARSER.parse_args()
-    if asked.case is not None:
+    args = PARSER.parse_args()
+    if args.case is not None:
         with tempfile.TemporaryDirectory() as folder:
-            result = run(asked.seed, asked.case, Path(folder))
+            result = run(args.seed, args.case, Path(folder))
         print(result["text"], result["end"], result["fault"] or "sound", sep="\n")
         return bool(result["fault"])
     started = time.monotonic()
     faults, ends = 0, collections.Counter[str]()
-    for result in run_all(asked.seed, asked.cases, asked.workers, run):
+    for result in run_all(args.seed, args.cases, args.workers, run):
         ends[result["end"].split(":")[0]] += 1
-        if asked.endings:
+        if args.endings:
             ends[f"  {result['end']}"] += 1
         if result["fault"]:
             faults += 1
             print(
                 f"{result['fault']}\n    {result['text']}\n    python -m tests.fuzz --seed "
-                f"{asked.seed} --case {result['number']}",
+                f"{args.seed} --case {result['number']}",
                 flush=True,
             )
     spent = time.monotonic() - started
-    print(f"{asked.cases} cases of seed {asked.seed} in {spent:.0f} s (limit of one: {LIMIT} s)")
+    print(f"{args.cases} cases of seed {args.seed} in {spent:.0f} s (limit of one: {LIMIT} s)")
     for end, count in sorted(ends.items(), key=lambda item: -item[1]):
         print(f"{count:6} {end}")
     print(f"{faults} faults")

@@ -98,7 +98,7 @@ class Case:
     Attributes:
         call: Runs it; returns a model, a selection, or None.
         text: The call in words, for people.
-        asked: Whether the parameters ask for privacy by a name that is known.
+        is_private: Whether the parameters ask for privacy by a name that is known.
         params: The parameters, to judge the result by.
         budget: The budget file that the call draws on.
         stock: Whether the arguments name no private parameter, so that XGBoost alone answers.
@@ -106,7 +106,7 @@ class Case:
 
     call: Callable[[], Any]
     text: str
-    asked: bool
+    is_private: bool
     params: dict[Any, Any]
     budget: Path | None = None
     stock: bool = False
@@ -326,11 +326,11 @@ def _estimator(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) ->
         return model.get_booster()
 
     text = f"{cls.__name__}(**{show(given)}).fit({type(data.X).__name__}, {show(list(fit))})"
-    asked = private or _asked(given)
+    is_private = private or _asked(given)
     return Case(
         call,
         text,
-        asked,
+        is_private,
         {**params, **given, "dp_epsilon": given.get("epsilon", given.get("dp_epsilon"))},
     )
 

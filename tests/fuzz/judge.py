@@ -50,8 +50,10 @@ def _refused(error: BaseException) -> bool:
     """Whether XGBoost itself refused, with a message that is known."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = f"{Path(last.filename).name} {last.name} {type(error).__name__}: {_message(error)}"
-    ours = isinstance(error, Impossible)  # an object of the caller that raises whatever is done
-    return ours or any(pattern.match(text) for pattern in UPSTREAM)
+    is_own_error = isinstance(
+        error, Impossible
+    )  # an object of the caller that raises whatever is done
+    return is_own_error or any(pattern.match(text) for pattern in UPSTREAM)
 
 
 def run(seed: int, number: int, folder: Path) -> dict[str, str]:
@@ -114,7 +116,7 @@ def _fault(case: Case, model: Any, error: Exception | None) -> str:
 
 def _of_model(case: Case, model: Any) -> str:
     """A model that was asked to be private is, by a ledger whose noise was drawn."""
-    if not case.asked:
+    if not case.is_private:
         return ""
     try:
         report = xgb_dp.privacy_report(model)

@@ -49,14 +49,14 @@ def _one_process(
 ) -> range:
     """Run a worker until it ends, and return the cases that it did not begin."""
     with tempfile.NamedTemporaryFile("r", errors="replace") as shown:
-        ours, theirs = SPAWN.Pipe(duplex=False)
-        process = SPAWN.Process(target=_work, args=(theirs, shown.name, judge, seed, numbers))
+        receiver, sender = SPAWN.Pipe(duplex=False)
+        process = SPAWN.Process(target=_work, args=(sender, shown.name, judge, seed, numbers))
         process.start()
-        theirs.close()
+        sender.close()
         begun, open_case, fault = numbers[0], False, f"no end within {limit} s"
         try:
-            while ours.poll(limit if open_case else START):
-                result = ours.recv()
+            while receiver.poll(limit if open_case else START):
+                result = receiver.recv()
                 open_case = isinstance(result, int)
                 if open_case:
                     begun = result

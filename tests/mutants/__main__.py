@@ -61,11 +61,11 @@ def modules() -> dict[str, Path]:
 def covered(folder: Path, files: Iterable[Path]) -> dict[str, set[int]]:
     """Lines of each file that the trainings run, without any mistake."""
     lines: dict[str, set[int]] = {}
-    wanted = set(map(str, files))
+    required = set(map(str, files))
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
         name = frame.f_code.co_filename
-        if name not in wanted:
+        if name not in required:
             return None
         lines.setdefault(name, set()).add(frame.f_lineno)
         return trace
@@ -98,10 +98,10 @@ def in_process(
 
     Without a mistake it writes down which lines of the files are run, by default those of clients.
     """
-    wanted = list((modules() if files is None else files).values())
+    required = list((modules() if files is None else files).values())
     # A fork is faster, where it has not imported the package.
     context: Any = multiprocessing.get_context("spawn") if "xgb_dp" in sys.modules else FORK
-    child = context.Process(target=_child, args=(mistake, folder, wanted))
+    child = context.Process(target=_child, args=(mistake, folder, required))
     child.start()
     child.join()
 
@@ -143,7 +143,7 @@ def _line(mistake: Mistake | None, verdicts: Sequence[Verdict]) -> str:
 
 def main() -> int:
     """Plant the mistakes; 1 if a claim was false."""
-    asked = PARSER.parse_args()
+    args = PARSER.parse_args()
     preload()
     with tempfile.TemporaryDirectory() as folder:
         in_process(None, Path(folder))
@@ -153,13 +153,13 @@ def main() -> int:
         for module, path in modules().items()
         for mistake in mistakes_of(module, path, lines.get(str(path), set()))
     ]
-    chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
+    chosen = random.Random(args.seed).sample(every, min(args.count, len(every)))
     print(f"{len(chosen)} of {len(every)} mistakes in {len(lines)} files", flush=True)
     total: Counter[str] = Counter()
-    for mistake, verdicts in judged([None, *chosen], asked.jobs):
+    for mistake, verdicts in judged([None, *chosen], args.jobs):
         line = _line(mistake, verdicts)
-        if asked.file:
-            with asked.file.open("a", encoding="utf-8") as out:
+        if args.file:
+            with args.file.open("a", encoding="utf-8") as out:
                 out.write(line + "\n")
         if mistake is None or "FALSE" in line:
             print(line, flush=True)

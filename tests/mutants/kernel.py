@@ -118,23 +118,23 @@ def _discovery(tests: Record, mistakes: Sequence[Mistake], seconds: float) -> No
 
 def main() -> int:
     """Record tests, or plant mistakes; 1 if one was not found."""
-    asked = PARSER.parse_args()
+    args = PARSER.parse_args()
     preload()
-    if asked.record:
-        for tests in asked.record:
-            print(record(asked.folder, tests), flush=True)
+    if args.record:
+        for tests in args.record:
+            print(record(args.folder, tests), flush=True)
         return 0
-    known = [t for path in asked.folder.glob("*.json") for t in json.loads(path.read_text())]
+    known = [t for path in args.folder.glob("*.json") for t in json.loads(path.read_text())]
     every = [
         mistake
         for module, path in modules().items()
-        if module.startswith(asked.module)
+        if module.startswith(args.module)
         for mistake in mistakes_of(module, path, range(1, 1000))
     ]
-    chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
+    chosen = random.Random(args.seed).sample(every, min(args.count, len(every)))
     print(f"{len(chosen)} of {len(every)} mistakes", flush=True)
-    parts = [chosen[i :: asked.jobs] for i in range(asked.jobs)]
-    running = [FORK.Process(target=_discovery, args=(known, part, asked.seconds)) for part in parts]
+    parts = [chosen[i :: args.jobs] for i in range(args.jobs)]
+    running = [FORK.Process(target=_discovery, args=(known, part, args.seconds)) for part in parts]
     for process in running:
         process.start()
     for process in running:

@@ -21,8 +21,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_a_mistake_all_claims_hold(trained: Path) -> None:
     for path in sorted(trained.glob("*.json")):
-        said, claimed, least = verdict(path, DELTA)
-        assert said == "holds"
+        answer, claimed, least = verdict(path, DELTA)
+        assert answer == "holds"
         assert 0.3 * claimed < least < claimed
 
 

@@ -190,9 +190,9 @@ d = xgb.DMatrix(np.ones((9, 3), np.float32), np.ones(9), nthread=1)
 models = [xgb.train(PARAMS | more, d, 3, callbacks=[Fork()]) for more in ({}, {"subsample": 0.5})]
 answer = [said, [model.num_boosted_rounds() for model in models]]
 """
-    said, rounds = process(code)
-    assert rounds == [3, 3] and len(said) == 6
-    for epoch, errors, grown in said:
+    results, rounds = process(code)
+    assert rounds == [3, 3] and len(results) == 6
+    for epoch, errors, grown in results:
         if epoch < 2:  # after the last round there is no tree left to grow
             assert "forked process" in errors[0]
         assert "grown" not in errors

@@ -57,9 +57,9 @@ def test_wheel_holds_our_packages_only():
     assert {path.stem for path in commands} == {"xgb-dp"}
     tops = {p.parts[0] for p in files if p not in commands and ".dist-info" not in p.parts[0]}
     # An editable install adds a finder for xgb_dp at the top level.
-    ours = {"_xgb_dp_xgboost", "_xgb_dp_import_redirect.py", "xgb_dp_import_redirect.pth"}
-    assert ours <= tops
-    assert all(name.startswith(("xgb_dp", "_editable", "__pycache__")) for name in tops - ours)
+    own_files = {"_xgb_dp_xgboost", "_xgb_dp_import_redirect.py", "xgb_dp_import_redirect.pth"}
+    assert own_files <= tops
+    assert all(name.startswith(("xgb_dp", "_editable", "__pycache__")) for name in tops - own_files)
     suffixes = {path.suffix for path in files}
     assert not suffixes & {".h", ".hpp", ".cmake", ".a", ".pc", ".cc"}
 

@@ -171,8 +171,8 @@ def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tmp_path, version, 
     done = finish(built(tmp_path / "in", version), tmp_path)
     assert done.name == f"xgb_dp-0.1.0-{tag}-none-manylinux_2_28_x86_64.whl"
     with zipfile.ZipFile(done) as archive:
-        said = archive.read("xgb_dp-0.1.0.dist-info/WHEEL").decode()
-    assert f"Tag: {tag}-none-manylinux_2_28_x86_64" in said and "Tag: py3-" not in said
+        metadata = archive.read("xgb_dp-0.1.0.dist-info/WHEEL").decode()
+    assert f"Tag: {tag}-none-manylinux_2_28_x86_64" in metadata and "Tag: py3-" not in metadata
     # The order of pip on Python 3.13, which runs both: the newer release first.
     order = [t.interpreter for t in compatible_tags((3, 13), "cp313", ["linux"]) if t.abi == "none"]
     assert order.index("py312") < order.index("py310")

@@ -59,6 +59,6 @@ def test_commits_since_the_first_one(tmp_path, capsys, monkeypatch):
     git("commit", "-q", "--allow-empty", "-m", "Add a\n\nbody")
     git("commit", "-q", "--allow-empty", "-m", "Added more.")
     assert check.main(tmp_path) == 1
-    said = capsys.readouterr().out
-    assert said.count("Added more.") == 2
-    assert "CONTRIBUTING.md" in said
+    output = capsys.readouterr().out
+    assert output.count("Added more.") == 2
+    assert "CONTRIBUTING.md" in output

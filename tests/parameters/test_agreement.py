@@ -43,9 +43,9 @@ Train = Callable[[], Any]
 @pytest.fixture(params=list(KINDS))
 def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Train:
     """Trains, and fails the test if anything was drawn before an error."""
-    wanted = {"objective": "binary:logistic", **BASE, **KINDS[request.param]}
+    config = {"objective": "binary:logistic", **BASE, **KINDS[request.param]}
     kind = {"reg:squarederror": "regression", "multi:softprob": "multiclass"}.get(
-        wanted["objective"], "binary"
+        config["objective"], "binary"
     )
     dtrain = xgb.DMatrix(*arrays(kind))
 
@@ -57,7 +57,7 @@ def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tr
                 native, "release_before_trees", lambda *a: drawn.append("intercept") or release(*a)
             )
             try:
-                return xgb.train(wanted, dtrain, 4)
+                return xgb.train(config, dtrain, 4)
             except BudgetError:
                 assert not drawn
                 raise

@@ -119,18 +119,18 @@ def test_columns_without_names_have_those_of_xgboost():
 
 
 @pytest.mark.parametrize(
-    ("persons", "said", "unsaid"),
+    ("persons", "message", "absent"),
     [(True, "is already declared", "--privacy-id"), (False, "--privacy-id", "already declared")],
 )
-def test_a_column_of_ids_is_told_by_what_was_declared(persons, said, unsaid):
+def test_a_column_of_ids_is_told_by_what_was_declared(persons, message, absent):
     X, y = table()
     data = xgb.DMatrix(X.assign(patient_id=np.arange(60)), y)
     ids = {"dp_privacy_id": np.arange(60)} if persons else {}
     with pytest.warns(xgb_dp.PrivacyWarning) as seen:
         xgb.train({**PARAMS, **ids}, data, 2)
     (text,) = [str(w.message) for w in seen if "looks like an id" in str(w.message)]
-    assert said in text
-    assert unsaid not in text
+    assert message in text
+    assert absent not in text
 
 
 def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():

@@ -22,7 +22,7 @@ CASES = [
 ]
 
 
-def said(run: Any) -> list[str]:
+def warnings_of(run: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run()
@@ -32,7 +32,7 @@ def said(run: Any) -> list[str]:
 @pytest.mark.parametrize(("changes", "text"), CASES)
 def test_a_training_warns_and_its_report_repeats_it(params, matrix, changes, text):
     models = []
-    warned = said(lambda: models.append(xgb.train(params(**changes), matrix(), 2)))
+    warned = warnings_of(lambda: models.append(xgb.train(params(**changes), matrix(), 2)))
     statement = xgb_dp.privacy_report(models[0]).statement()
     if text is None:
         assert warned == []
@@ -67,7 +67,7 @@ def test_warnings_can_be_refused_before_anything_is_spent(params, matrix, tmp_pa
 )
 def test_a_budget_warns_when_it_is_made(tmp_path, totals, text):
     path = tmp_path / "b.json"
-    warned = said(lambda: xgb_dp.Budget(path, epsilon=totals[0], delta=totals[1]))
+    warned = warnings_of(lambda: xgb_dp.Budget(path, epsilon=totals[0], delta=totals[1]))
     assert len(warned) == (text is not None)
     statement = xgb_dp.Budget(path).statement()
     if text is None:
@@ -75,7 +75,7 @@ def test_a_budget_warns_when_it_is_made(tmp_path, totals, text):
     else:
         assert text in warned[0]
         assert text in statement
-    assert said(lambda: xgb_dp.Budget(path)) == []
+    assert warnings_of(lambda: xgb_dp.Budget(path)) == []
 
 
 def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
@@ -97,13 +97,14 @@ def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
 def test_estimators_and_continued_models():
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = xgb_dp.DPXGBClassifier(epsilon=20.0, delta=1e-6, classes=[False, True], n_estimators=2)
-    assert len(said(lambda: model.fit(X, X[:, 0] > 0))) == 1
+    assert len(warnings_of(lambda: model.fit(X, X[:, 0] > 0))) == 1
     params = {"tree_method": "dp_hist", "objective": "binary:logistic"}
     params |= {"dp_epsilon": 7.0, "dp_delta": 1e-6}
     d = xgb.DMatrix(X, X[:, 0] > 0)
     models: list[Any] = [None]
     none, warned = (
-        said(lambda: models.append(xgb.train(params, d, 2, xgb_model=models[-1]))) for _ in range(2)
+        warnings_of(lambda: models.append(xgb.train(params, d, 2, xgb_model=models[-1])))
+        for _ in range(2)
     )
     assert none == []  # each training asks for little, both together do not
     [warning] = warned
@@ -120,7 +121,7 @@ def test_a_selection_warns_once_whatever_the_number_of_runs(params, matrix, monk
         monkeypatch.setattr(
             "xgb_dp.record.selection_record.repetitions", lambda distribution, runs=runs: runs
         )
-        warned = said(
+        warned = warnings_of(
             lambda: xgb_dp.select(
                 common, matrix(), [{}], epsilon=60.0, delta=0.01, num_boost_round=2
             )

@@ -127,11 +127,11 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch):
     """Both the sum of labels and the number of rows carry the whole noise, of a stream apart."""
     X, y = make_rows("regression", 300)
     d = xgb.DMatrix(X, y)
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     true = native.release_before_trees
 
     def release(matrix: Any, request: dict[str, Any]) -> dict[str, Any]:
-        asked.append(request)
+        requests.append(request)
         return true(matrix, request)
 
     monkeypatch.setattr(native, "release_before_trees", release)
@@ -139,7 +139,7 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch):
     params["dp_target_unit"] = "declared"
     with fixed_noise(1):
         intercept = event(xgb.train(params, d, 2), "intercept")
-    (request,) = asked
+    (request,) = requests
     assert intercept["sigma2"] == request["sigma2"] > 0
     exact = true(d, request | {"noise_free": True, "sigma2": 0})["sums"]
     assert len(exact) == 2

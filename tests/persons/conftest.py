@@ -38,7 +38,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not matrices._ATTACHED
 
 
-def alike(codes: np.ndarray, ids: Any) -> bool:
+def same_partition(codes: np.ndarray, ids: Any) -> bool:
     """Whether codes are dense, and two rows have one code exactly where they have one id."""
     pairs = set(zip(codes.tolist(), list(ids), strict=True))
     return len(pairs) == len(set(codes.tolist())) == len(set(ids)) == codes.max() + 1

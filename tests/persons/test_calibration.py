@@ -43,7 +43,7 @@ def both(
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 100.0])
 def test_counts_of_persons(epsilon, features):
     """The noise in units of one is that of rows, and a thousand rows count nearly one."""
-    rows, persons = (calibrate(*asked, epsilon, 1e-6) for asked in both(features))
+    rows, persons = (calibrate(*planned, epsilon, 1e-6) for planned in both(features))
     for name in ("candidates", "intercept"):
         shift = persons[name].shift
         assert 0.97 < (1 << shift) // 1000 * 1000 / (1 << shift) <= 1.0
@@ -72,7 +72,7 @@ def test_integers_stay_in_their_limits(features, epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0])
 def test_laplace_counts_of_persons(epsilon):
     trainings = both(14, None, {"mechanism": "laplace"}, laplace=True)
-    rows, persons = (calibrate(*asked, epsilon, 1e-6)["candidates"] for asked in trainings)
+    rows, persons = (calibrate(*planned, epsilon, 1e-6)["candidates"] for planned in trainings)
     assert (1 << persons.shift) // 1000 * 1000 >= 0.97 * (1 << persons.shift)
     noise = [math.ldexp(n.scale, -n.shift) for n in (rows, persons)]
     assert noise[1] == pytest.approx(noise[0], rel=1e-3)

@@ -13,7 +13,7 @@ from xgb_dp.errors import PrivacyParameterError, PrivacyWarning, RowDomainError
 
 from ..batches import Batches
 from ..conftest import arrays
-from .conftest import alike
+from .conftest import same_partition
 
 # Without noise, so that a training says nothing of how persons are bounded.
 FREE = {"dp_epsilon": float("inf")}
@@ -29,9 +29,9 @@ def frame(**columns: Any) -> pd.DataFrame:
 
 def test_rows_are_told_apart(params, matrix, codes_used):
     xgb.train(params(**FREE, dp_privacy_id=WHO), matrix(), 2)
-    assert alike(codes_used[0], WHO)
+    assert same_partition(codes_used[0], WHO)
     xgb.train(list(params(**FREE, dp_privacy_id=WHO).items()), matrix(), 2)
-    assert alike(codes_used[1], WHO)
+    assert same_partition(codes_used[1], WHO)
 
 
 def test_no_ids_are_a_training_of_rows(params, matrix, codes_used):
@@ -50,7 +50,7 @@ def test_data_on_disk_have_an_array_beside_them(name, params, tmp_path, codes_us
     d = xgb.DMatrix(Batches([(X[a : a + 100], y[a : a + 100]) for a in (0, 100, 200)], tmp_path))
     given = {"list": ids, "series": pd.Series(ids, name="patient"), "batches": np.array(ids)}[name]
     on_disk = xgb.train(params(**FREE, dp_privacy_id=given), d, 2)
-    assert alike(codes_used[0], ids)
+    assert same_partition(codes_used[0], ids)
     in_memory = xgb.train(params(**FREE, dp_privacy_id=ids), xgb.DMatrix(X, y), 2)
     assert on_disk.get_dump() == in_memory.get_dump()
 
@@ -87,7 +87,7 @@ def test_slices_take_ids_of_their_own(params, matrix, codes_used):
         xgb.train(params(**FREE, dp_privacy_id=WHO), d.slice(rows), 2)
     ids = [WHO[i] for i in rows]
     xgb.train(params(**FREE, dp_privacy_id=ids), d.slice(rows), 2)
-    assert alike(codes_used[0], ids)
+    assert same_partition(codes_used[0], ids)
 
 
 @pytest.mark.parametrize("column", ["id", "patient_nbr", "customerID", "person"])

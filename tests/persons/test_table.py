@@ -180,19 +180,19 @@ def test_no_persons_are_others_than_those_that_are_gone():
 
 def in_a_thread(work: Callable[[], Any]) -> str:
     """What another thread says of the same work: nothing, or the name and text of its error."""
-    said = [""]
+    message = [""]
 
     def run() -> None:
         try:
             work()
         except Exception as error:
-            said[0] = f"{type(error).__name__}: {error}"
+            message[0] = f"{type(error).__name__}: {error}"
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(300)
     assert not thread.is_alive()
-    return said[0]
+    return message[0]
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
@@ -236,7 +236,7 @@ WHO = {"rows": None, "persons": CODES, "others": np.arange(6)}
 def test_threads_share_a_matrix_of_the_same_persons_alone(
     params, first, second, objective, tmp_path
 ):
-    """One is refused before it is booked; the other keeps its persons, and draws all its trees.
+    """One is refused before it is charged; the other keeps its persons, and draws all its trees.
 
     Counts have two releases before the first tree, and the other one trains between them.
     """
@@ -246,22 +246,22 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
     if objective == "count:poisson":
         given |= {"dp_target_bounds": (0, 1), "dp_mean_correction": True}
     both = [given | ({} if WHO[w] is None else {"dp_privacy_id": WHO[w]}) for w in (first, second)]
-    said: list[str] = []
+    message: list[str] = []
     inner = native.release_before_trees
 
     def release(data: Any, request: dict[str, Any]) -> Any:
-        if not said and (request["again"] or objective == "binary:logistic"):
-            said.append("")
-            said[0] = in_a_thread(lambda: budget.train(both[1], d, 2))
+        if not message and (request["again"] or objective == "binary:logistic"):
+            message.append("")
+            message[0] = in_a_thread(lambda: budget.train(both[1], d, 2))
         return inner(data, request)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(native, "release_before_trees", release)
         assert budget.train(both[0], d, 2).num_boosted_rounds() == 2
     if first == second:
-        assert said == [""]
+        assert message == [""]
     else:
-        assert said[0].startswith("PrivacyRefusal") and "Another thread" in said[0]
+        assert message[0].startswith("PrivacyRefusal") and "Another thread" in message[0]
     assert len(budget.entries) == 1 + (first == second)
     assert in_a_thread(lambda: budget.train(both[1], d, 2)) == ""  # the first one has ended
     train_with_plan(plan("row"), d)  # and nobody's codes are left
@@ -269,7 +269,7 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
 
 def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch):
     """While one sets its persons the other waits, and is refused: no mix of both comes out."""
-    d, set_for, said = small(), [], []
+    d, set_for, message = small(), [], []
     entered, go_on, done = (threading.Event() for _ in range(3))
 
     def slow(_: Any, codes: Any) -> None:
@@ -283,7 +283,7 @@ def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch):
         kept.check(d)
 
     def other() -> None:
-        said.append(in_a_thread(lambda: matrices.hold(d, encode_persons(np.arange(6)))))
+        message.append(in_a_thread(lambda: matrices.hold(d, encode_persons(np.arange(6)))))
 
     monkeypatch.setattr(native, "set_persons", slow)
     first, second = threading.Thread(target=train), threading.Thread(target=other)
@@ -291,17 +291,17 @@ def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch):
     assert entered.wait(300)
     second.start()
     second.join(0.1)  # time enough to come in where nothing stops it
-    assert not said
+    assert not message
     go_on.set()
     second.join()
     done.set()
     first.join()
     assert set_for == [3]
-    assert "Another thread" in said[0]
+    assert "Another thread" in message[0]
 
 
 def test_a_matrix_on_disk_is_read_by_one_thread(params, tmp_path):
-    """XGBoost ends a training that meets another one there, when both have been booked."""
+    """XGBoost ends a training that meets another one there, when both have been charged."""
     X, y = arrays()
     d = xgb.DMatrix(Batches([(X[:150], y[:150]), (X[150:], y[150:])], tmp_path))
     kept = matrices.hold(d, None)

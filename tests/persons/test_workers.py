@@ -37,12 +37,12 @@ def answers() -> list[dict[str, Any]]:
         {"rank": number, "trainings": [case[number] for case in CASES.values()]}
         for number in range(2)
     ]
-    said = []
+    results = []
     for done in run_workers("from tests.persons.worker import main; main()", jobs):
         assert done.returncode == 0, done.stderr
         assert SECRET not in done.stdout + done.stderr
-        said.append(json.loads(done.stdout.splitlines()[-1]))
-    return said
+        results.append(json.loads(done.stdout.splitlines()[-1]))
+    return results
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -56,9 +56,9 @@ def main() -> None:
             return release(*args)
 
         workers._collective_broadcast, native.release_before_trees = listen, draw
-        said = []
+        results = []
         for kind, values in job["trainings"]:
             drawn.append(0)
-            said.append(train(kind, values))
+            results.append(train(kind, values))
     shown = b"".join(sent).decode("latin-1")
-    print(json.dumps({"rank": job["rank"], "said": said, "drawn": drawn, "sent": shown}))
+    print(json.dumps({"rank": job["rank"], "said": results, "drawn": drawn, "sent": shown}))

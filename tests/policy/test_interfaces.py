@@ -67,8 +67,8 @@ def test_looks_are_booked_where_they_are_allowed(enforce, allowed):
     enforce(TEXT + "allow: [discoveries]\n" if allowed else TEXT)
 
     def discovery(epsilon):
-        asked = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "budget.json"}
-        xgb_dp.discover(table()[["patient", "sex"]], **asked, epsilon=epsilon, delta=1e-6)
+        config = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "budget.json"}
+        xgb_dp.discover(table()[["patient", "sex"]], **config, epsilon=epsilon, delta=1e-6)
 
     if allowed:
         with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):

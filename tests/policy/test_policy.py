@@ -93,12 +93,12 @@ def test_a_parameter_raises_nothing(enforce, changes, says):
 def test_nobody_asks_whether_weights_are_one(enforce, choice):
     text = TEXT.replace("unit: person\nid: patient", "unit: row")
     enforce(text.replace("  target: ill", "  target: ill\n  weight: w"), unit="row")
-    asked = params(dp_privacy_id=None, dp_leaf="gradient", dp_epsilon=5.0, **choice)
+    config = params(dp_privacy_id=None, dp_leaf="gradient", dp_epsilon=5.0, **choice)
     data = matrix()
     for weights in (np.ones(400), np.full(400, 0.5)):
         data.set_weight(weights)
         with pytest.raises(xgb_dp.PrivacyRefusal, match="all row weights are 1"):
-            xgb_dp.Budget("budget.json").train(asked, data, 3)
+            xgb_dp.Budget("budget.json").train(config, data, 3)
 
 
 @pytest.mark.parametrize(

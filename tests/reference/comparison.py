@@ -117,11 +117,11 @@ def assert_same_trees(actual: list[Tree], expected: list[Tree], exact: bool) -> 
             if not e["categories"][i]:
                 assert np.float32(a["split_condition"][i]) == e["split_condition"][i]
         grown = np.array([a["leaf"][i] for i in leaves], dtype=np.float32)
-        wanted = np.array([e["leaf"][i] for i in leaves], dtype=np.float32)
+        values = np.array([e["leaf"][i] for i in leaves], dtype=np.float32)
         if exact:
-            np.testing.assert_array_equal(grown, wanted)
+            np.testing.assert_array_equal(grown, values)
         else:
-            np.testing.assert_allclose(grown, wanted, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(grown, values, rtol=1e-5, atol=1e-7)
         for name in ("sum_hess", "base_weight", "loss_chg"):
             np.testing.assert_allclose(a[name], e[name], rtol=1e-4, atol=1e-5, err_msg=name)
 

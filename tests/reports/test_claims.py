@@ -192,8 +192,8 @@ def in_child(act: Callable[[], object]) -> str:
             os._exit(0)
     os.waitpid(process, 0)
     os.close(writer)
-    with os.fdopen(reader) as said:
-        return said.read()
+    with os.fdopen(reader) as output:
+        return output.read()
 
 
 def on_workers(*acts: Callable[[], object]) -> list[str]:

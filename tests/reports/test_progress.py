@@ -38,9 +38,9 @@ def test_steps_and_counts_are_shown(terminal):
             time.sleep(0.15)
         with progress("inner", 7) as inner:
             inner("not shown")
-    said = terminal.getvalue()
-    assert "look" in said and "/3" in said and "income" in said
-    assert "inner" not in said and "not shown" not in said
+    output = terminal.getvalue()
+    assert "look" in output and "/3" in output and "income" in output
+    assert "inner" not in output and "not shown" not in output
 
 
 def test_what_is_short_or_no_terminal_is_silent(terminal, monkeypatch):
@@ -87,8 +87,8 @@ def test_bars_do_not_depend_on_the_rows(terminal):
         more = {"epsilon": 3.0, "delta": 1e-6, "num_boost_round": 2, "mean_runs": 3}
         chosen = xgb_dp.select({**params, "nthread": 1}, matrix, [{}, {"max_depth": 2}], **more)
         xgb_dp.evaluate(chosen.booster, matrix, epsilon=1.0, delta=1e-6)
-        said = terminal.getvalue()
-        assert not re.search(r"select: train and score[^\r\n]*\d+/", said)
-        seen.append([w for w in words(said) if ":" in w])
+        output = terminal.getvalue()
+        assert not re.search(r"select: train and score[^\r\n]*\d+/", output)
+        seen.append([w for w in words(output) if ":" in w])
     assert seen[0] == seen[1] and "select: train and score" in seen[0]
     assert {"evaluate: predict", "evaluate: figures", "discover: count"} <= set(seen[0])

@@ -20,10 +20,10 @@ def report(params, matrix):
 
 
 def test_shares_are_those_of_the_budget(report):
-    asked = report.ledger["trainings"][0]["public"]["hyperparameters"]["budget_shares"]
-    expected = {k: asked[k] for k in ("candidates", "splits", "leaves")}
+    shares_set = report.ledger["trainings"][0]["public"]["hyperparameters"]["budget_shares"]
+    expected = {k: shares_set[k] for k in ("candidates", "splits", "leaves")}
     shares = {s.release: s.share for s in report.spending()}
-    assert shares == pytest.approx({"intercept": asked["base_score"], **expected}, rel=1e-4)
+    assert shares == pytest.approx({"intercept": shares_set["base_score"], **expected}, rel=1e-4)
     counts = {s.release: s.count for s in report.spending()}
     # One selection fills the two levels of a tree.
     assert counts == {"intercept": 1, "candidates": 1, "splits": 4, "leaves": 4}

@@ -40,7 +40,7 @@ def check_of(model: Path, signers: Path) -> xgb_dp.Verification:
 
 
 @pytest.fixture
-def booked(tmp_path):
+def with_budget(tmp_path):
     """A saved model, and the book that holds it."""
     X, y = arrays("binary")
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
@@ -51,64 +51,79 @@ def booked(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
-def test_the_holder_of_the_book_signs(booked, kind):
-    key = key_of(booked.parent, "holder", kind)
-    signers = signers_of(booked.parent, holder=key)
-    run("sign", str(booked), "--key", str(key), "--budget", str(booked.parent / "budget.json"))
-    check = check_of(booked, signers)
+def test_the_holder_of_the_book_signs(with_budget, kind):
+    key = key_of(with_budget.parent, "holder", kind)
+    signers = signers_of(with_budget.parent, holder=key)
+    run(
+        "sign",
+        str(with_budget),
+        "--key",
+        str(key),
+        "--budget",
+        str(with_budget.parent / "budget.json"),
+    )
+    check = check_of(with_budget, signers)
     assert check.passed and "signed by holder, who states that a budget recorded" in check.detail
-    shown = json.loads(run("verify", str(booked), "--signer", str(signers), "--json").stdout)
+    shown = json.loads(run("verify", str(with_budget), "--signer", str(signers), "--json").stdout)
     assert [c["passed"] for c in shown["checks"] if c["name"] == "signature"] == [True]
 
 
-def test_a_signature_without_a_book_says_so(booked):
-    key = key_of(booked.parent, "holder")
-    run("sign", str(booked), "--key", str(key))
-    check = check_of(booked, signers_of(booked.parent, holder=key))
+def test_a_signature_without_a_book_says_so(with_budget):
+    key = key_of(with_budget.parent, "holder")
+    run("sign", str(with_budget), "--key", str(key))
+    check = check_of(with_budget, signers_of(with_budget.parent, holder=key))
     assert check.passed and "without a statement about a budget" in check.detail
 
 
-def test_what_is_no_signature_of_the_file(booked):
-    folder = booked.parent
+def test_what_is_no_signature_of_the_file(with_budget):
+    folder = with_budget.parent
     key, other = key_of(folder, "holder"), key_of(folder, "other")
     signers = signers_of(folder, holder=key)
-    assert "no signature m.json.sig" in check_of(booked, signers).detail
-    signed = verify.create_signature(booked.read_bytes(), key, booked=True)
-    verify.signature_path(booked).write_bytes(signed)
-    assert check_of(booked, signers).passed
-    assert not check_of(booked, signers_of(folder, other=other)).passed
-    booked.write_text(booked.read_text() + " ")  # the same model, in other bytes
-    assert not check_of(booked, signers_of(folder, holder=key)).passed
-    verify.signature_path(booked).write_text("no signature")
-    assert not check_of(booked, signers).passed
+    assert "no signature m.json.sig" in check_of(with_budget, signers).detail
+    signed = verify.create_signature(with_budget.read_bytes(), key, with_budget=True)
+    verify.signature_path(with_budget).write_bytes(signed)
+    assert check_of(with_budget, signers).passed
+    assert not check_of(with_budget, signers_of(folder, other=other)).passed
+    with_budget.write_text(with_budget.read_text() + " ")  # the same model, in other bytes
+    assert not check_of(with_budget, signers_of(folder, holder=key)).passed
+    verify.signature_path(with_budget).write_text("no signature")
+    assert not check_of(with_budget, signers).passed
     # What the key has signed for another purpose says nothing of a model.
-    verify.signature_path(booked).unlink()
-    subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", "file", booked], check=True)
-    assert not check_of(booked, signers).passed
+    verify.signature_path(with_budget).unlink()
+    subprocess.run(
+        ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", "file", with_budget], check=True
+    )
+    assert not check_of(with_budget, signers).passed
 
 
-def test_only_what_passes_and_is_booked_is_signed(booked, tmp_path):
+def test_only_what_passes_and_is_booked_is_signed(with_budget, tmp_path):
     key, X = key_of(tmp_path, "holder"), np.zeros((200, 1))
     xgb_dp.Budget(tmp_path / "empty.json", epsilon=2.0, delta=1e-5)
     empty = str(tmp_path / "empty.json")
-    assert "does not contain" in fails("sign", str(booked), "--key", str(key), "--budget", empty)
+    assert "does not contain" in fails(
+        "sign", str(with_budget), "--key", str(key), "--budget", empty
+    )
     xgb.train({}, xgb.DMatrix(X, X[:, 0]), 1).save_model(tmp_path / "stock.json")
     assert "does not pass" in fails("sign", str(tmp_path / "stock.json"), "--key", str(key))
     assert not list(tmp_path.glob("*.sig"))
 
 
-def test_wrong_calls(booked, monkeypatch):
-    (booked.parent / "key").write_text("no key")
+def test_wrong_calls(with_budget, monkeypatch):
+    (with_budget.parent / "key").write_text("no key")
     with pytest.raises(PrivacyParameterError, match="could not sign with"):
-        verify.create_signature(booked.read_bytes(), booked.parent / "key", booked=False)
+        verify.create_signature(
+            with_budget.read_bytes(), with_budget.parent / "key", with_budget=False
+        )
     with pytest.raises(PrivacyParameterError, match="file of signers"):
-        xgb_dp.verify(booked, signers=booked.parent / "nobody")
+        xgb_dp.verify(with_budget, signers=with_budget.parent / "nobody")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install the OpenSSH client"):
-        verify.create_signature(booked.read_bytes(), booked.parent / "key", booked=False)
+        verify.create_signature(
+            with_budget.read_bytes(), with_budget.parent / "key", with_budget=False
+        )
 
 
-def test_a_model_in_memory_has_no_signature(booked):
-    signers = signers_of(booked.parent, holder=key_of(booked.parent, "holder"))
+def test_a_model_in_memory_has_no_signature(with_budget):
+    signers = signers_of(with_budget.parent, holder=key_of(with_budget.parent, "holder"))
     with pytest.raises(PrivacyParameterError, match="needs a model file"):
-        xgb_dp.verify(xgb.Booster(model_file=booked), signers=signers)
+        xgb_dp.verify(xgb.Booster(model_file=with_budget), signers=signers)

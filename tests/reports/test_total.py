@@ -48,10 +48,10 @@ def test_what_is_shared_counts_once(model, tmp_path):
     # Two trainings with the same settings have the same plan and events, and share nothing.
     assert xgb_dp.privacy_report([model, train()]).epsilon > 1.3 * alone
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
-    booked = budget.train(PARAMS, DATA, 4)
-    judged = xgb_dp.evaluate(booked, DATA, epsilon=0.5, delta=1e-6, budget=budget)
-    curve = judged.calibrated(booked)
-    assert xgb_dp.privacy_report([booked, curve]).epsilon == xgb_dp.privacy_report(curve).epsilon
+    budgeted = budget.train(PARAMS, DATA, 4)
+    judged = xgb_dp.evaluate(budgeted, DATA, epsilon=0.5, delta=1e-6, budget=budget)
+    curve = judged.calibrated(budgeted)
+    assert xgb_dp.privacy_report([budgeted, curve]).epsilon == xgb_dp.privacy_report(curve).epsilon
 
 
 def test_one_training_has_one_record(model):

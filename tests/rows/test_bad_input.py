@@ -187,10 +187,10 @@ def test_matrices_read_from_files_are_refused(params, tmp_path):
 @pytest.mark.parametrize("metrics", ["acu", ["logloss", "acu"], 3])
 def test_unknown_metrics(params, matrix, metrics):
     """Told with its name and no stack, with public sets and without."""
-    wanted = re.escape(repr("3" if metrics == 3 else "acu"))
+    expected = re.escape(repr("3" if metrics == 3 else "acu"))
     for evals in ([], [(matrix(), "public")]):
         with pytest.raises(
-            PrivacyParameterError, match=f"`eval_metric` contains {wanted}, "
+            PrivacyParameterError, match=f"`eval_metric` contains {expected}, "
         ) as caught:
             xgb.train(params(eval_metric=metrics, dp_public_evals=True), matrix(), 2, evals=evals)
         assert "Stack trace" not in str(caught.value)

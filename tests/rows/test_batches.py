@@ -101,15 +101,15 @@ DIFFERENT: dict[str, tuple[Batch, Batch]] = {
 def test_batches_that_do_not_agree_are_refused(name):
     first, second = DIFFERENT[name]
     d = matrix(first, second)
-    asked = NAMED if "name" in name and "after" not in name else PARAMS
+    config = NAMED if "name" in name and "after" not in name else PARAMS
     plain = matrix(first, first)
     public = xgb.train({"nthread": 1, "objective": "binary:logistic"}, plain, 1)
     calls: list[Callable[[], Any]] = [
-        lambda: xgb.train(asked, d, 1),
-        lambda: xgb.train(asked | {"dp_public_data": d}, plain, 1),
-        lambda: xgb.train(asked | {"dp_public_evals": True}, plain, 1, evals=[(d, "public")]),
+        lambda: xgb.train(config, d, 1),
+        lambda: xgb.train(config | {"dp_public_data": d}, plain, 1),
+        lambda: xgb.train(config | {"dp_public_evals": True}, plain, 1, evals=[(d, "public")]),
         lambda: xgb_dp.evaluate(public, d, epsilon=1.0, delta=1e-6),
-        lambda: xgb_dp.select({**asked}, d, [{}], epsilon=1.0, delta=1e-6),
+        lambda: xgb_dp.select({**config}, d, [{}], epsilon=1.0, delta=1e-6),
     ]
     for call in calls:
         with pytest.raises(PrivacyRefusal, match="inconsistent batches") as error:

@@ -87,10 +87,10 @@ def test_three_hospitals_train_one_model_with_one_ledger(network, tmp_path):
     report = privacy_report(tmp_path / "north.json")
     assert 1.0 < report.epsilon <= 2.0
     assert report.ledger["trainings"][0]["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
-    for name, entry in zip(PARTIES, entries, strict=True):  # each has booked it
+    for name, entry in zip(PARTIES, entries, strict=True):  # each has charged it
         assert verify(tmp_path / f"{name}.json").verdict == "passed"
         budget = Budget(tmp_path / f"{name}.budget.json", epsilon=4.0, delta=4e-6)
-        assert [booked.id for booked in budget.entries] == [entry]
+        assert [line.id for line in budget.entries] == [entry]
         assert 2.9 < budget.remaining() < 3.5  # of 4, and the training has up to 2
     assert all(os.stat(tmp_path / name).st_mode & 0o077 == 0 for name in PARTIES)
 

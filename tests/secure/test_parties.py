@@ -411,9 +411,9 @@ def test_a_book_without_room_ends_the_training_before_any_party_has_booked(files
         for name in NAMES
     ]
     for name, done in zip(NAMES, run_workers(BUDGETS, jobs), strict=True):
-        ((kind, text, cause), booked), with_room = json.loads(done.stdout.splitlines()[-1])
+        ((kind, text, cause), charged), with_room = json.loads(done.stdout.splitlines()[-1])
         assert kind == "PrivacyRefusal" and "budget of a party refuses" in text
-        assert booked == 0
+        assert charged == 0
         assert ("would exceed" in cause) == (name == "east")
         assert str(files) not in text
         assert with_room == [[], 1]

@@ -216,7 +216,7 @@ def test_a_score_of_another_kind_is_refused(score):
 
 
 @pytest.mark.parametrize(
-    ("asked", "family", "shape"),
+    ("options", "family", "shape"),
     [
         ({"mean_runs": 4.0}, "poisson", 0.0),  # the usual law follows the number of runs
         ({"mean_runs": 4.1}, "negative_binomial", 1.0),
@@ -226,8 +226,8 @@ def test_a_score_of_another_kind_is_refused(score):
     ],
     ids=str,
 )
-def test_distributions_of_the_number_of_runs(asked, family, shape):
-    report = quick(settings=[{}], **asked).report
+def test_distributions_of_the_number_of_runs(options, family, shape):
+    report = quick(settings=[{}], **options).report
     distribution = report.ledger["trainings"][0]["events"][0]["repetitions"]
     assert (distribution["family"], distribution["shape_num"]) == (family, shape * (1 << 16))
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
@@ -376,7 +376,7 @@ def test_what_is_refused_before_anything_is_booked(budget, tmp_path):
 
 @pytest.mark.parametrize("preset", ["dp_xgb", "dpboost"])
 def test_presets_with_an_accountant_of_their_own(preset, budget):
-    """The selection's accountant certifies its runs, so that these are what was booked."""
+    """The selection's accountant certifies its runs, so that these are the charged events."""
     bounds = dict.fromkeys(range(4), (-3.0, 3.0))
     params = PARAMS | {"dp_preset": preset, "dp_feature_bounds": bounds}
     result = quick(params=params, budget=budget)

@@ -128,7 +128,7 @@ def test_candidate_masses(data, kind, hessian):
 
         def gaussian(self, sigma2: int) -> int:
             del sigma2
-            self.asked = getattr(self, "asked", 0) + 1
+            self.calls = getattr(self, "calls", 0) + 1
             return 0
 
     masses = []

@@ -220,7 +220,7 @@ def sums_of(request: dict[str, Any], rows: Rows, who: Array) -> list[int]:
 @given(data=st.data())
 def test_intercept_sums(kind, unit, data):
     """With and without the last unit; rows and codes of persons are in any order."""
-    asked, shift = KINDS[kind], data.draw(st.sampled_from((0, 7, 26)))
+    change_request, shift = KINDS[kind], data.draw(st.sampled_from((0, 7, 26)))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     sizes = [1] * data.draw(st.integers(1, 13))
     if unit == "person":
@@ -228,17 +228,21 @@ def test_intercept_sums(kind, unit, data):
         sizes = [*sizes, data.draw(st.sampled_from(SIZES))]
     who = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     kept = who < len(sizes) - 1
-    rows = {name: draw(rng, len(who)) for name, draw in asked.draw.items()}
-    known = data.draw(st.booleans()) and asked.may_be_public and asked.count_at is not None
+    rows = {name: draw(rng, len(who)) for name, draw in change_request.draw.items()}
+    known = (
+        data.draw(st.booleans())
+        and change_request.may_be_public
+        and change_request.count_at is not None
+    )
     request = request_of(kind, shift, unit, **({"public_num_rows": 1} if known else {}))
     one = sums_of(request, rows, rng.permutation(len(sizes))[who])
     other = sums_of(request, {name: column[kept] for name, column in rows.items()}, who[kept])
     moved = np.subtract(one, other)
-    added = asked.adds({name: column[~kept] for name, column in rows.items()}, shift)
+    added = change_request.adds({name: column[~kept] for name, column in rows.items()}, shift)
     mean = [int(Fraction(int(column.sum()), len(column))) for column in added.T]
-    if asked.count_at is not None and not known:
-        mean.insert(asked.count_at, 1 << shift)
-    assert np.abs(moved - mean).max() <= asked.tolerance
+    if change_request.count_at is not None and not known:
+        mean.insert(change_request.count_at, 1 << shift)
+    assert np.abs(moved - mean).max() <= change_request.tolerance
     event = describe_intercept(request)
     assert sum(int(v) ** 2 for v in moved) <= event["sensitivity2"]
     assert np.count_nonzero(moved) <= event["coordinates"]

@@ -199,11 +199,11 @@ def test_counts_with_exposures(spark):
     exposure = rng.uniform(0.2, 1.0, 900)
     table["label"] = rng.poisson(exposure * np.exp(table["a"])).astype(float)
     table["margin"] = np.log(exposure)
-    said = PARAMS | {
+    config = PARAMS | {
         "objective": "count:poisson", "dp_target_bounds": [0, 10], "dp_base_margin": True,
         "dp_exposure_bounds": [0.2, 1.0], "base_margin_col": "margin",
     }  # fmt: skip
-    model = SparkXGBRegressor(**said).fit(spark.createDataFrame(table))
+    model = SparkXGBRegressor(**config).fit(spark.createDataFrame(table))
     booster = model.get_booster()
     d = xgb.DMatrix(table[["a", "b", "c"]], base_margin=table["margin"].to_numpy())
     rate = booster.predict(d) / exposure

@@ -16,7 +16,7 @@ SHORT = (
 )
 
 
-def asked(kind: str = "binary", **changes: Any) -> dict[str, Any]:
+def private_params(kind: str = "binary", **changes: Any) -> dict[str, Any]:
     parameters = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "nthread": 1}
     parameters |= OBJECTIVE[kind] | changes
     return {k: v for k, v in parameters.items() if v is not None}

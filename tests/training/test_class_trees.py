@@ -23,8 +23,8 @@ def structure(tree: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("parallel", [1, 2])
 def test_trees_of_a_round_share_their_splits(parallel, params, matrix):
-    asked = params("multiclass", num_parallel_tree=parallel, max_depth=4)
-    booster = xgb.train(asked, matrix("multiclass"), 3)
+    config = params("multiclass", num_parallel_tree=parallel, max_depth=4)
+    booster = xgb.train(config, matrix("multiclass"), 3)
     trees = trees_of(booster)
     assert len(trees) == 9 * parallel
     for t in range(3):
@@ -71,10 +71,10 @@ def test_probabilities_are_those_of_the_classes(trees, params):
     shares = np.bincount(y.astype(int)) / len(y)
     off = {}
     for clip in ("prediction", "row_weight"):
-        asked = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
-        asked |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
+        config = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
+        config |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
         with pytest.warns(UserWarning, match="NOT private"):
-            booster = xgb.train(asked, d, 20)
+            booster = xgb.train(config, d, 20)
         off[clip] = float(np.abs(booster.predict(d).mean(axis=0) - shares).sum())
     assert off["prediction"] < 0.005
     assert off["row_weight"] > 0.02

@@ -46,10 +46,10 @@ def effects_of(
     by_class = np.stack([(1 - share) * weight - moved, share * weight + moved])
     by_class += deviation * rng.standard_normal(by_class.shape)
     grid = np.rint(by_class * 2.0**SHIFT).astype(np.int64)
-    asked: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=200)
+    settings: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=200)
     noise = noise_of(deviation)
     first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * rows, rows)]
-    return ColumnEffects.of(asked, noise, first, grid.ravel().tolist())
+    return ColumnEffects.of(settings, noise, first, grid.ravel().tolist())
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.9])
@@ -103,8 +103,8 @@ def test_rare_columns_say_more_where_they_are_seen_to():
     How far apart they put the classes, over what the true effects would: 0.47 with one prior that
     knows no numbers of cells.
     """
-    share, weight, deviation, asked = 0.03, np.geomspace(60, 6000, 300), 34.0, Asked()
-    asked |= {"dp_public_num_rows": None, "dp_features_per_tree": 2}
+    share, weight, deviation, settings = 0.03, np.geomspace(60, 6000, 300), 34.0, Asked()
+    settings |= {"dp_public_num_rows": None, "dp_features_per_tree": 2}
     first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * 30_000, 30_000)]
     apart = []
     for seed in range(20):
@@ -113,7 +113,7 @@ def test_rare_columns_say_more_where_they_are_seen_to():
         by_class = np.stack([(1 - share) * weight - off, share * weight + off])
         sums = (by_class + deviation * rng.standard_normal(by_class.shape)) * 2.0**SHIFT
         cells = np.rint(sums).astype(np.int64).ravel().tolist()
-        effects = ColumnEffects.of(cast(Any, asked), noise_of(deviation), first, cells).effects
+        effects = ColumnEffects.of(cast(Any, settings), noise_of(deviation), first, cells).effects
         apart.append(effects @ off / np.sqrt(effects**2 @ weight * (off**2 @ (1 / weight))))
     assert np.mean(apart) > 0.49
 
@@ -127,9 +127,9 @@ def test_the_centre_follows_the_cells():
 @pytest.mark.parametrize("sums", [[0, 0], [5, -70_000], [1 << 40, 1]])
 @pytest.mark.parametrize("cell", [0, -(1 << 40), 1 << 50])
 def test_whatever_noise_makes_of_the_sums_is_finite(sums, cell):
-    asked: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=2)
+    settings: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=2)
     noise = noise_of(5.0)
-    seen = ColumnEffects.of(asked, noise, sums, [cell, 0, 7, -3, cell, 1])
+    seen = ColumnEffects.of(settings, noise, sums, [cell, 0, 7, -3, cell, 1])
     assert np.isfinite(seen.effects).all()
     assert ((seen.rates >= 0) & (seen.rates <= 1)).all()
     assert np.isfinite(seen.centre)

@@ -38,8 +38,8 @@ def sweep(booster: xgb.Booster, column: int, classes: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_monotone(kind, shape, params, matrix):
     changes = {"dp_epsilon": 0.5, "max_depth": 5, "dp_tree_shape": shape}
-    asked = params(kind, monotone_constraints=(1, -1, 1), **changes)
-    booster = xgb.train(asked, matrix(kind), 10)
+    config = params(kind, monotone_constraints=(1, -1, 1), **changes)
+    booster = xgb.train(config, matrix(kind), 10)
     classes = 3 if kind == "multiclass" else 1
     for column, direction in ((0, 1), (1, -1), (2, 1)):
         assert (direction * np.diff(sweep(booster, column, classes), axis=1) >= -1e-6).all()
@@ -47,8 +47,8 @@ def test_predictions_are_monotone(kind, shape, params, matrix):
 
 
 def test_without_the_constraint_noise_breaks_the_order(params, matrix):
-    asked = params(dp_epsilon=0.5, max_depth=5, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2)))
-    falls = [np.diff(sweep(xgb.train(asked, matrix(), 10), 0), axis=1).min() for _ in range(4)]
+    config = params(dp_epsilon=0.5, max_depth=5, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2)))
+    falls = [np.diff(sweep(xgb.train(config, matrix(), 10), 0), axis=1).min() for _ in range(4)]
     assert min(falls) < -1e-6
 
 
@@ -76,9 +76,9 @@ def test_paths_stay_within_the_sets(given, params):
     X, y = arrays()
     d = xgb.DMatrix(X, y, feature_names=list("abcd"))
     bounds = dict.fromkeys("abcd", (-1, 1))
-    asked = params(interaction_constraints=given, dp_feature_bounds=bounds, dp_epsilon=0.05)
-    asked["max_depth"] = 4
-    booster = xgb.train(asked, d, 200)
+    config = params(interaction_constraints=given, dp_feature_bounds=bounds, dp_epsilon=0.05)
+    config["max_depth"] = 4
+    booster = xgb.train(config, d, 200)
     used = set()
     for tree in trees_of(booster):
         features = {
@@ -155,8 +155,8 @@ def test_subsample_takes_that_part_of_the_rows(params):
     """Cover of the root, with little noise: a quarter of the rows, not always the same."""
     X, y = big()
     d = xgb.DMatrix(X, y)
-    asked = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, dp_hessian_weight=0.1)
-    covers = [tree["sum_hess"][0] for tree in trees_of(xgb.train(asked | {"eta": 1e-6}, d, 60))]
+    config = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, dp_hessian_weight=0.1)
+    covers = [tree["sum_hess"][0] for tree in trees_of(xgb.train(config | {"eta": 1e-6}, d, 60))]
     # Hessians of 1/4, 4000 rows, a quarter of them: 250 +- 7 for a secret sample of each round.
     # The bounds are seven deviations and more of 60 rounds.
     assert 240 < np.mean(covers) < 260
@@ -166,8 +166,8 @@ def test_subsample_takes_that_part_of_the_rows(params):
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_subsample_ignores_the_seed(params):
     X, y = big()
-    asked = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, eta=1e-6, seed=3)
-    covers = [trees_of(xgb.train(asked, xgb.DMatrix(X, y), 1))[0]["sum_hess"][0] for _ in range(8)]
+    config = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, eta=1e-6, seed=3)
+    covers = [trees_of(xgb.train(config, xgb.DMatrix(X, y), 1))[0]["sum_hess"][0] for _ in range(8)]
     # The noise alone has a deviation of 0.06, samples have one of 7: eight of them are within one
     # with a chance of 1e-8.
     assert np.ptp(covers) > 1

@@ -47,9 +47,9 @@ def test_probabilities_of_all_labels_are_learnt_without_bias():
 def test_wide_tables_release_no_cells_by_class():
     """A label has classes, and several have no single one."""
     data = xgb.DMatrix(np.zeros((10, 600)), np.zeros((10, 2)))
-    asked = prepare(USUAL, read_schema(data), None).mechanisms
-    assert not asked.find(LabelSums).labels.presence
-    assert asked.find(ColumnSums) is None
+    mechanisms = prepare(USUAL, read_schema(data), None).mechanisms
+    assert not mechanisms.find(LabelSums).labels.presence
+    assert mechanisms.find(ColumnSums) is None
     assert train(2, data).predict(data).shape == (10, 2)
 
 
@@ -61,8 +61,8 @@ def test_an_intercept_of_each_label(objective):
     sums = [int(v * unit) for v in (0, -600_000, 1_200_000, 1_000_000)]
     intercepts = base_score_from_sums(prepared.settings, prepared.noise, sums)
     p = np.array([0.5, 0.2, 0.999])
-    wanted = p if objective == "binary:logistic" else np.log(p / (1 - p))
-    np.testing.assert_allclose(intercepts, wanted, atol=1e-4)
+    expected = p if objective == "binary:logistic" else np.log(p / (1 - p))
+    np.testing.assert_allclose(intercepts, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("mean", [-3.0, -1.0, -0.7, 0.0, 0.4, 1.2])

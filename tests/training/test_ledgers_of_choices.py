@@ -11,7 +11,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.errors import LedgerError
 
-from .families import MANY, asked, data
+from .families import MANY, data, private_params
 
 
 def _without_plan(training: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("base_score", [None, 0.25])
 def test_a_ledger_of_a_smaller_choice_is_refused(base_score, short):
     """Also by a ledger without a digest: what a family claims fits what is said of it."""
-    model = xgb.train(asked(base_score=base_score), data(MANY))
+    model = xgb.train(private_params(base_score=base_score), data(MANY))
     accepted = []
     for what, change in SMALLER.items():
         ledger = deepcopy(xgb_dp.privacy_report(model).ledger)
@@ -62,7 +62,7 @@ def test_a_ledger_of_a_smaller_choice_is_refused(base_score, short):
 
 
 def test_a_selection_of_smaller_choices_is_refused(short):
-    public = asked(dp_epsilon=None, dp_delta=None)
+    public = private_params(dp_epsilon=None, dp_delta=None)
     selected = xgb_dp.select(public, data(MANY), [{}], epsilon=4.0, delta=1e-6)
     for change in ({"count": 0}, {"first": []}, {"options": [[]]}):
         ledger = deepcopy(selected.report.ledger)

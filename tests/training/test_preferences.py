@@ -29,12 +29,12 @@ PREFERENCES: dict[str, dict[str, Any]] = {
 
 def events(objective: str, changes: dict[str, Any]) -> tuple[Event, ...]:
     """What a training is charged with."""
-    said: dict[str, Any] = private(objective=objective)
+    config: dict[str, Any] = private(objective=objective)
     if OBJECTIVES[objective].kind == "multiclass":
-        said["num_class"] = 3
+        config["num_class"] = 3
     if OBJECTIVES[objective].kind == "regression":
-        said["dp_target_bounds"] = (0.25, 0.75)  # labels that each of them knows
-    return prepare(said | changes, SCHEMA, 20).events
+        config["dp_target_bounds"] = (0.25, 0.75)  # labels that each of them knows
+    return prepare(config | changes, SCHEMA, 20).events
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -70,8 +70,8 @@ def used(model: xgb.Booster) -> list[set[str]]:
 
 def test_weights_of_columns_are_their_chances(params):
     """One column a tree, of three: as often as it weighs, by the law of large numbers."""
-    said = params(colsample_bytree=0.34, max_depth=1)
-    trees = used(xgb.train(said, weighted([1.0, 0.0, 3.0]), 400))
+    config = params(colsample_bytree=0.34, max_depth=1)
+    trees = used(xgb.train(config, weighted([1.0, 0.0, 3.0]), 400))
     counts = [sum(f"f{i}" in tree for tree in trees) for i in range(3)]
     assert sum(counts) == len(trees)
     # As in XGBoost, a weight of 0 counts as 1e-6: two of 400 trees have it with a chance of 5e-9.
@@ -80,8 +80,8 @@ def test_weights_of_columns_are_their_chances(params):
 
 
 def test_weights_of_columns_cost_nothing_and_are_recorded(params):
-    said = params(colsample_bytree=0.7)
-    even, other = (xgb.train(said, weighted(w), 5) for w in (None, [1.0, 0.5, 3.0]))
+    config = params(colsample_bytree=0.7)
+    even, other = (xgb.train(config, weighted(w), 5) for w in (None, [1.0, 0.5, 3.0]))
     records = [training(m) for m in (even, other)]
     assert records[0]["events"] == records[1]["events"]
     assert "feature_weights" not in records[0]["public"]
@@ -90,8 +90,8 @@ def test_weights_of_columns_cost_nothing_and_are_recorded(params):
 
 def test_estimators_take_weights_of_columns():
     X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2
-    said: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
-    model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **said)
+    config: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
+    model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **config)
     columns = used(model.fit(X, y).get_booster())
     # A weight of 0 counts as 1e-6: two of 60 trees have such a column with a chance of 7e-9.
     assert len(columns) == 60

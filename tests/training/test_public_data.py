@@ -45,9 +45,9 @@ def test_candidates_cost_nothing(params, matrix, kind):
 
 
 def test_what_is_declared_stays(params, matrix):
-    said = params(dp_public_data=public(), dp_feature_cuts={1: [0.25]})
+    config = params(dp_public_data=public(), dp_feature_cuts={1: [0.25]})
     with fixed_noise(3):
-        model = xgb.train(said, matrix(), 10)
+        model = xgb.train(config, matrix(), 10)
     cuts = {
         float(cut)
         for tree in trees(model)
@@ -60,8 +60,8 @@ def test_what_is_declared_stays(params, matrix):
 
 
 def test_open_rounds(params, matrix):
-    said = params(dp_public_data=public(), max_depth=None)
-    model = xgb.train(said, matrix())
+    config = params(dp_public_data=public(), max_depth=None)
+    model = xgb.train(config, matrix())
     assert "plan_choice" in training(model)["public"]
 
 
@@ -94,8 +94,8 @@ def test_categories_have_the_same_names(params):
         pd.DataFrame({"c": pd.Categorical.from_codes(codes, list(n))}) for n in ("abcd", "dcba")
     ]
     d, other = (xgb.DMatrix(t, codes == 2, enable_categorical=True) for t in tables)
-    said = params(dp_categories={"c": list("abcd")}, dp_public_data=other)
-    refused(said, d, "different category names")
+    config = params(dp_categories={"c": list("abcd")}, dp_public_data=other)
+    refused(config, d, "different category names")
 
 
 def test_estimators_take_pairs():

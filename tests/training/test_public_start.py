@@ -167,7 +167,7 @@ def test_a_start_after_another_training(params, matrix):
 
 def refused(params: dict[str, Any], d: xgb.DMatrix, model: Any, match: str,
             kind: type[PrivacyError] = PrivacyParameterError) -> None:  # fmt: skip
-    """It raises before anything is booked, and so before anything is released."""
+    """It raises before anything is charged, and so before anything is released."""
     with TemporaryDirectory() as folder:
         budget = xgb_dp.Budget(Path(folder) / "budget.json", epsilon=5.0, delta=1e-3)
         with pytest.raises(kind, match=match):
@@ -176,7 +176,7 @@ def refused(params: dict[str, Any], d: xgb.DMatrix, model: Any, match: str,
 
 
 def test_what_is_no_start(params, matrix):
-    said = params(dp_public_model=True)
+    config = params(dp_public_model=True)
     narrow = xgb.train({"objective": "binary:logistic"}, xgb.DMatrix(np.eye(4)[:, :3], [0, 1] * 2),
                        2)  # fmt: skip
     odd = json.loads(stock().save_raw("json"))
@@ -191,14 +191,14 @@ def test_what_is_no_start(params, matrix):
         (stock(booster="dart", rate_drop=0.5, one_drop=True), "not gbtree|gbtree with dropout"),
         (b"no model", "cannot be read"),
     ):
-        refused(said, matrix(), model, match)
+        refused(config, matrix(), model, match)
     other = stock("multiclass", num_class=4)
     refused(params("multiclass", dp_public_model=True), matrix("multiclass"), other, "4 classes")
-    refused(said, matrix(), None, "there is no `xgb_model`")
+    refused(config, matrix(), None, "there is no `xgb_model`")
     private = xgb.train(params(), matrix(), 2)
-    refused(said, matrix(), private, "carries a privacy ledger", PrivacyRefusal)
+    refused(config, matrix(), private, "carries a privacy ledger", PrivacyRefusal)
     refused(params(), matrix(), stock(), "dp_public_model", PrivacyRefusal)
-    refused(said | {"base_score": 0.5}, matrix(), stock(), "base_score")
+    refused(config | {"base_score": 0.5}, matrix(), stock(), "base_score")
 
 
 def test_columns_of_the_start(params):
@@ -206,14 +206,14 @@ def test_columns_of_the_start(params):
     y = arrays()[1]
     plain = {"objective": "binary:logistic", "nthread": 1}
     start = xgb.train(plain, xgb.DMatrix(frame.astype(float), y), 2)
-    said = params(dp_public_model=True)
-    xgb.train(said, xgb.DMatrix(frame, y), 2, xgb_model=start)
+    config = params(dp_public_model=True)
+    xgb.train(config, xgb.DMatrix(frame, y), 2, xgb_model=start)
     nameless = xgb.train(plain, xgb.DMatrix(frame.to_numpy(), y), 2)
-    model = xgb.train(said, xgb.DMatrix(frame, y), 2, xgb_model=nameless)
+    model = xgb.train(config, xgb.DMatrix(frame, y), 2, xgb_model=nameless)
     assert model.feature_names == ["a", "b"]
     for other in (frame[["b", "a"]], frame.rename(columns={"a": "c"})):
-        refused(said, xgb.DMatrix(other, y), start, "different names")
-    refused(said, xgb.DMatrix(frame.to_numpy(), y), start, "different names")
+        refused(config, xgb.DMatrix(other, y), start, "different names")
+    refused(config, xgb.DMatrix(frame.to_numpy(), y), start, "different names")
 
 
 def test_categories_of_a_model_that_is_continued(params):
@@ -225,8 +225,8 @@ def test_categories_of_a_model_that_is_continued(params):
 
     plain = {"objective": "binary:logistic", "nthread": 1, "tree_method": "hist"}
     start = xgb.train(plain, data("abc"), 2)
-    said = params(dp_public_model=True, dp_categories={"c": list("abc")})
-    model = xgb.train(said, data("abc"), 2, xgb_model=start)
+    config = params(dp_public_model=True, dp_categories={"c": list("abc")})
+    model = xgb.train(config, data("abc"), 2, xgb_model=start)
     assert model.feature_types == ["float", "c"]
     private = xgb.train(params(dp_categories={"c": list("abc")}), data("abc"), 2)
     other = params(dp_categories={"c": list("cab")})
@@ -313,14 +313,14 @@ def test_quantiles(params, matrix):
     plain = {"objective": "reg:quantileerror", "quantile_alpha": [0.25, 0.75], "max_depth": 2}
     X, y = arrays("regression", 500)
     start = xgb.train(plain, xgb.DMatrix(X[300:], y[300:]), 3)
-    said = params("regression", dp_public_model=True) | plain
-    model = xgb.train(said, matrix("regression"), 2, xgb_model=start)
+    config = params("regression", dp_public_model=True) | plain
+    model = xgb.train(config, matrix("regression"), 2, xgb_model=start)
     assert model.num_boosted_rounds() == 5
     assert model.predict(matrix("regression")).shape == (300, 2)
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
     d = matrix("regression")
-    refused(said | {"quantile_alpha": [0.25, 0.5]}, d, start, "`quantile_alpha` differs")
-    refused(said | {"quantile_alpha": 0.25}, d, start, "2 targets, but the training has 1")
+    refused(config | {"quantile_alpha": [0.25, 0.5]}, d, start, "`quantile_alpha` differs")
+    refused(config | {"quantile_alpha": 0.25}, d, start, "2 targets, but the training has 1")
 
 
 def test_parameters_of_the_objective(params, matrix):
@@ -330,9 +330,9 @@ def test_parameters_of_the_objective(params, matrix):
         ({"objective": "reg:tweedie", "tweedie_variance_power": 1.3}, 1.5),
         ({"objective": "count:poisson"}, None),
     ):
-        said = params("regression", dp_public_model=True) | plain | {"dp_target_bounds": (0, 3)}
+        config = params("regression", dp_public_model=True) | plain | {"dp_target_bounds": (0, 3)}
         start = xgb.train(plain, xgb.DMatrix(X[300:], np.abs(y[300:])), 3)
         d = xgb.DMatrix(X[:300], np.abs(y[:300]))
-        assert xgb.train(said, d, 2, xgb_model=start).num_boosted_rounds() == 5
+        assert xgb.train(config, d, 2, xgb_model=start).num_boosted_rounds() == 5
         if other is not None:
-            refused(said | {"tweedie_variance_power": other}, d, start, "tweedie_variance_power")
+            refused(config | {"tweedie_variance_power": other}, d, start, "tweedie_variance_power")

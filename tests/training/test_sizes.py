@@ -29,7 +29,7 @@ from xgb_dp.training.run import LedgerCallback, Training
 
 from ..conftest import OBJECTIVE, arrays
 from ..models import starts
-from .families import FEW, MANY, SHORT, asked, data
+from .families import FEW, MANY, SHORT, data, private_params
 
 BOUNDS = dict.fromkeys(range(4), (-3, 3))
 
@@ -51,7 +51,7 @@ def grown(model: xgb.Booster) -> int:
 @pytest.mark.parametrize("kind", list(OBJECTIVE))
 @pytest.mark.parametrize("n", [0, FEW, MANY])
 def test_the_plan_follows_the_rows(kind, n, short):
-    model = xgb.train(asked(kind), data(n, kind))
+    model = xgb.train(private_params(kind), data(n, kind))
     training = last(model)
     size = SHORT[n == MANY]
     assert grown(model) == training.rounds == size.rounds
@@ -73,7 +73,7 @@ def test_the_plan_follows_the_rows(kind, n, short):
 
 def test_epsilon_counts_as_rows_do(short):
     taken = [
-        last(xgb.train(asked(dp_epsilon=e), data(n))).public["plan_choice"]["taken"]
+        last(xgb.train(private_params(dp_epsilon=e), data(n))).public["plan_choice"]["taken"]
         for e, n in ((4.0, 800), (0.1, MANY))
     ]
     assert taken == [1, 0]
@@ -81,7 +81,7 @@ def test_epsilon_counts_as_rows_do(short):
 
 def test_a_public_number_of_rows_decides_for_nothing(short):
     for n, size in ((999, SHORT[0]), (1000, SHORT[1])):
-        model = xgb.train(asked(dp_public_num_rows=n), data(FEW))
+        model = xgb.train(private_params(dp_public_num_rows=n), data(FEW))
         training = last(model)
         assert training.rounds == size.rounds
         assert training.hyperparameters["max_depth"] == size.trees[0]
@@ -102,7 +102,7 @@ def test_a_public_number_of_rows_decides_for_nothing(short):
 )
 def test_what_is_set_is_kept(given, kept, short):
     """Rounds still follow the rows; of the trees nothing, where one of their parameters is set."""
-    training = last(xgb.train(asked(**given), data(MANY)))
+    training = last(xgb.train(private_params(**given), data(MANY)))
     assert training.rounds == (6 if "eta" in given else 3)  # half the step
     assert kept.items() <= training.hyperparameters.items()
 
@@ -123,7 +123,7 @@ def test_steps_of_a_quantile_rise(given, start):
         ("reg:absoluteerror", start),
         ("reg:squarederror", given.get("dp_eta_warmup", 1.0)),
     ):
-        params = asked("regression", objective=objective, **given)
+        params = private_params("regression", objective=objective, **given)
         first_steps = [p.settings["dp_eta_warmup"] for p in prepare(params, schema, None).plans]
         assert min(first_steps) == first
 
@@ -146,14 +146,14 @@ def test_steps_of_a_quantile_rise(given, start):
 @pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
 def test_where_nothing_follows_the_rows(given, short):
     """Where no bound is at hand, no noise is drawn, or a preset says: the rounds of the default."""
-    training = last(xgb.train(asked(max_depth=1, **given), data(MANY)))
+    training = last(xgb.train(private_params(max_depth=1, **given), data(MANY)))
     assert training.rounds == DEFAULT_ROUNDS
     assert "plan_choice" not in training.public
 
 
 def test_given_rounds_leave_nothing_to_the_rows(short):
     for n in (FEW, MANY):
-        training = last(xgb.train(asked(), data(n), 4))
+        training = last(xgb.train(private_params(), data(n), 4))
         assert (training.rounds, "plan_choice" in training.public) == (4, False)
         assert training.hyperparameters["max_depth"] == 6  # as before, of epsilon
 
@@ -162,7 +162,7 @@ def test_every_interface_follows_the_rows(short, tmp_path):
     X, y = arrays(n=MANY)
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=4.0, delta=1e-4)
     given = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
-    public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
+    public = {k: v for k, v in private_params().items() if k not in ("dp_epsilon", "dp_delta")}
     file, schema = tmp_path / "rows.csv", tmp_path / "schema.json"
     columns = {name: {} for name in "abcd"}
     schema.write_text(json.dumps({"target": "y", "classes": ["0.0", "1.0"], "columns": columns}))
@@ -174,8 +174,10 @@ def test_every_interface_follows_the_rows(short, tmp_path):
     done = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     models = {
-        "budget": budget.train(asked(), xgb.DMatrix(X, y)),
-        "xgboost's estimator": xgb.XGBClassifier(**asked(objective=None), dp_classes=2).fit(X, y),
+        "budget": budget.train(private_params(), xgb.DMatrix(X, y)),
+        "xgboost's estimator": xgb.XGBClassifier(
+            **private_params(objective=None), dp_classes=2
+        ).fit(X, y),
         "our classifier": xgb_dp.DPXGBClassifier(**given, classes=2).fit(X, y),
         "our regressor": xgb_dp.DPXGBRegressor(**given, target_bounds=(0, 1)).fit(X, y),
         "command line": xgb.Booster(model_file=tmp_path / "model.json"),
@@ -196,7 +198,7 @@ def test_every_interface_follows_the_rows(short, tmp_path):
 
 
 def test_a_public_intercept_has_the_rows_counted(short):
-    model = xgb.train(asked(base_score=0.25), data(MANY))
+    model = xgb.train(private_params(base_score=0.25), data(MANY))
     training = last(model)
     assert training.rounds == 3
     assert [e.label for e in training.events[0].first] == ["rows"]
@@ -204,13 +206,13 @@ def test_a_public_intercept_has_the_rows_counted(short):
     assert starts(model) == [0.25]
     assert "the number of rows (a noisy count)" in xgb_dp.privacy_report(model).statement()
     margins = np.zeros(MANY)
-    of_margins = xgb.train(asked(dp_base_margin=True), data(MANY, base_margin=margins))
+    of_margins = xgb.train(private_params(dp_base_margin=True), data(MANY, base_margin=margins))
     assert [e.label for e in last(of_margins).events[0].first] == ["rows"]
 
 
 def test_a_continued_model_counts_its_rows_again(short):
-    earlier = xgb.train(asked(), data(FEW))
-    model = xgb.train(asked(), data(MANY), xgb_model=earlier)
+    earlier = xgb.train(private_params(), data(FEW))
+    model = xgb.train(private_params(), data(MANY), xgb_model=earlier)
     first, second = read_ledger(model).trainings
     assert (first.rounds, second.rounds, grown(model)) == (2, 3, 5)
     assert [e.label for e in second.events[0].first] == ["rows"]
@@ -220,7 +222,7 @@ def test_a_continued_model_counts_its_rows_again(short):
 
 def test_a_continued_model_costs_both_choices():
     d = data(FEW)
-    model = xgb.train(asked(), d, xgb_model=xgb.train(asked(), d))
+    model = xgb.train(private_params(), d, xgb_model=xgb.train(private_params(), d))
     first, second = read_ledger(model).trainings
     [one, two] = first.events[0], second.events[0]
     ways = [a + b for a in one.ways[::4] for b in two.ways[::4]]
@@ -230,7 +232,7 @@ def test_a_continued_model_costs_both_choices():
 
 def test_the_ledger_charges_the_worst_plan(short):
     """Whichever is taken: the events are the same, and so is epsilon at every question."""
-    few, many = (xgb.train(asked(), data(n)) for n in (FEW, MANY))
+    few, many = (xgb.train(private_params(), data(n)) for n in (FEW, MANY))
     assert last(few).events == last(many).events
     one, two = map(xgb_dp.privacy_report, (few, many))
     for more in ({}, {"group_size": 3}, {"accountant": "rdp"}, {"adjacency": "replace_one"}):
@@ -256,7 +258,7 @@ def test_the_claim_before_the_first_tree(short):
             seen.append(json.loads(model.attr("dp_ledger")))
             return epoch == 1
 
-    model = xgb.train(asked(), data(MANY), callbacks=[Discovery()])
+    model = xgb.train(private_params(), data(MANY), callbacks=[Discovery()])
     claimed = seen[0]["trainings"][0]
     assert not claimed["complete"]
     assert claimed["rounds"] == 3
@@ -270,7 +272,7 @@ def test_the_claim_before_the_first_tree(short):
 @pytest.mark.parametrize("taken", [0, 2, None, True])
 def test_a_ledger_of_another_plan_is_refused(taken, short):
     """The taken plan has to pay for the trees that are there."""
-    model = xgb.train(asked(), data(MANY))
+    model = xgb.train(private_params(), data(MANY))
     ledger = xgb_dp.privacy_report(model).ledger
     ledger["trainings"][0]["public"]["plan_choice"]["taken"] = taken
     with pytest.raises(LedgerError):
@@ -285,8 +287,8 @@ def test_the_choice_depends_on_what_was_released_alone(short):
     limits = []
     for n in (FEW, 940, 1000, 1060, MANY):
         with fixed_noise("ab" * 32):
-            model, again = (xgb.train(asked(), data(n)) for _ in range(2))
-            training = Training.of(prepare(asked(), read_schema(data(n)), None), None)
+            model, again = (xgb.train(private_params(), data(n)) for _ in range(2))
+            training = Training.of(prepare(private_params(), read_schema(data(n)), None), None)
             sums = native.release_before_trees(
                 data(n), training.options[0].plan.request("intercept")
             )["sums"]
@@ -300,10 +302,10 @@ def test_the_choice_depends_on_what_was_released_alone(short):
 
 def test_one_name_for_the_whole_family(short):
     """The claim names the family, and every plan has its name; the trainer asks for it."""
-    training = Training.of(prepare(asked(), read_schema(data(FEW)), None), None)
+    training = Training.of(prepare(private_params(), read_schema(data(FEW)), None), None)
     assert len({option.plan.body["id"] for option in training.options}) == 1
     assert training.options[0].plan.request("intercept")["plan_id"] == training.plan_id
-    alone = Training.of(prepare(asked(), read_schema(data(FEW)), 2), None)
+    alone = Training.of(prepare(private_params(), read_schema(data(FEW)), 2), None)
     assert alone.plan_id != training.plan_id
     d = data(FEW)
     low, _ = training.start(d)
@@ -325,8 +327,8 @@ def test_a_claim_pays_for_one_plan_of_the_family(position, short):
             return False
 
     d = data(MANY)
-    xgb.train(asked(), d, callbacks=[Keep()])
-    training = Training.of(prepare(asked(), read_schema(d), None), None)
+    xgb.train(private_params(), d, callbacks=[Keep()])
+    training = Training.of(prepare(private_params(), read_schema(d), None), None)
     plan = training.options[position].plan.text
     seen[1].set_param({"tree_method": "dp_hist", **OBJECTIVE["binary"], "dp_plan": plan})
     with pytest.raises(xgb.core.XGBoostError, match=r"spent|does not account"):
@@ -335,11 +337,11 @@ def test_a_claim_pays_for_one_plan_of_the_family(position, short):
 
 def test_budgets_book_the_choice(tmp_path):
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-6)
-    budget.train(asked(), data(FEW))
+    budget.train(private_params(), data(FEW))
     assert [type(e) for e in budget.entries[0].events] == [ChoiceEvent]
     budget.verify()
     with pytest.raises(BudgetError):
-        budget.train(asked(dp_epsilon=0.1), data(FEW))
+        budget.train(private_params(dp_epsilon=0.1), data(FEW))
 
 
 # The family of the default
@@ -350,7 +352,7 @@ def test_the_table(kind):
     sizes_of_kind = SIZES[kind]
     assert [s.below for s in sizes_of_kind] == sorted({s.below for s in sizes_of_kind})
     assert sizes_of_kind[-1].below == math.inf
-    prepared = prepare(asked(kind), read_schema(data(FEW, kind)), None)
+    prepared = prepare(private_params(kind), read_schema(data(FEW, kind)), None)
     assert [p.settings.rounds for p in prepared.plans] == [s.rounds for s in sizes_of_kind]
     assert prepared.family is not None
     assert prepared.family.choose(-1e9) == 0
@@ -362,21 +364,21 @@ def test_the_table(kind):
 @pytest.mark.parametrize("epsilon", [0.1, 8.0])
 def test_the_family_wastes_little(epsilon):
     """mu^2 of every plan against that which it could have alone: well under 1% of epsilon."""
-    prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
+    prepared = prepare(private_params(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
     for plan in prepared.plans:
         alone = calibrate(plan.mechanisms, shares_of(plan.settings, counts=True), epsilon, 1e-6)
-        mine, best = (
+        own, best = (
             math.fsum(mu2_of_kind(e, (e.label, e.mechanism)) for e in noise.events)
             for noise in (plan.noise, alone)
         )
-        assert mine >= 0.994 * best  # mu goes with epsilon: 0.3%
+        assert own >= 0.994 * best  # mu goes with epsilon: 0.3%
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 30.0, 1e5])
 def test_targets_far_out(epsilon):
     """As far as the grids reach, open rounds train; losses of hundreds of nats are no matter."""
-    prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
+    prepared = prepare(private_params(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.99 * epsilon <= prepared.noise.epsilon <= epsilon
     assert len(prepared.plans) == len(SIZES["binary"])
 
@@ -390,7 +392,7 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
         return calibrate_family(choices, *args)
 
     monkeypatch.setattr(planning, "calibrate_family", calibrated)
-    prepared = prepare(asked(), read_schema(data(FEW)), None)
+    prepared = prepare(private_params(), read_schema(data(FEW)), None)
     assert max(p.settings.rounds for p in prepared.plans) == 100
     assert prepared.family is not None
     assert prepared.family.choose(1e12) == len(prepared.plans) - 1
@@ -398,7 +400,7 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
 
 def test_a_small_learning_rate_takes_more_rounds():
     d = xgb.DMatrix(np.zeros((10, 4), dtype=np.float32))
-    given = asked("binary")
+    given = private_params("binary")
 
     def rounds(**changes: Any) -> list[int]:
         settings = checked({**given, **changes}, read_schema(d), OpenRounds(DEFAULT_ROUNDS))
@@ -416,11 +418,11 @@ def test_a_small_learning_rate_takes_more_rounds():
 )
 def test_few_or_small_steps_have_a_larger_bound(eta, rounds, bound):
     d = xgb.DMatrix(np.zeros((10, 4), dtype=np.float32))
-    prepared = prepare({**asked("regression"), "eta": eta}, read_schema(d), rounds)
+    prepared = prepare({**private_params("regression"), "eta": eta}, read_schema(d), rounds)
     assert prepared.settings["dp_gradient_bound"] == pytest.approx(bound, abs=1e-3)
 
 
 def test_a_learning_rate_that_is_too_small_is_named_before_anything_is_spent():
     with pytest.warns(xgb_dp.PrivacyWarning, match="rounds is 2.5") as caught:
-        xgb.train(asked(eta=0.05), data(50), 50)
+        xgb.train(private_params(eta=0.05), data(50), 50)
     assert "Omit `eta` or `num_boost_round`" in str(caught[0].message)

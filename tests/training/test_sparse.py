@@ -19,7 +19,7 @@ from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 from xgb_dp.training.start import present_from_sums, rows_from_sums
 
-from .families import asked
+from .families import private_params
 
 # So many rows that the noise of their cells, 78, is a seventh of what parts the two kinds of plans.
 N, WIDTH = 12_000, 40
@@ -50,7 +50,7 @@ def last(model: xgb.Booster) -> Any:
 
 @pytest.mark.parametrize(("share", "start"), [(0.03, "columns"), (0.5, "intercept")])
 def test_few_cells_start_from_columns(share, start, short):
-    model = xgb.train(asked(), table(share))
+    model = xgb.train(private_params(), table(share))
     training = last(model)
     assert training.hyperparameters["start"] == start
     assert training.rounds == (AFTER_COLUMNS.rounds if start == "columns" else 3)
@@ -78,7 +78,7 @@ def wide(matter: int, width: int = 520, n: int = 6000) -> xgb.DMatrix:
 
 
 def test_wide_tables_of_few_cells_start_from_columns(short):
-    training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(2)))
+    training = last(model := xgb.train(private_params(dp_epsilon=9.0), wide(2)))
     assert training.hyperparameters["start"] == "columns"
     assert training.hyperparameters["split"] == "exponential"
     assert training.hyperparameters["budget_shares"]["columns"] == SHARE
@@ -100,24 +100,27 @@ def test_wide_tables_of_few_cells_start_from_columns(short):
 
 
 def test_dense_wide_tables_pay_nothing_for_columns(short):
-    training = last(xgb.train(asked(), table(0.5, 520, n=400)))
+    training = last(xgb.train(private_params(), table(0.5, 520, n=400)))
     assert training.hyperparameters["start"] == "intercept"
     assert all(e.release != "columns" for e in training.released)
 
 
 def test_a_wide_table_without_rows(short):
     d = wide(2, n=0)
-    assert last(xgb.train(asked(), d)).events == last(xgb.train(asked(), wide(2, n=300))).events
+    assert (
+        last(xgb.train(private_params(), d)).events
+        == last(xgb.train(private_params(), wide(2, n=300))).events
+    )
 
 
 def test_a_selection_on_wide_tables(short):
     """It says what its runs have released, and gives parameters for a training of one plan."""
-    given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
+    given = {k: v for k, v in private_params().items() if k not in ("dp_epsilon", "dp_delta")}
     best = xgb_dp.select(given, wide(2, n=300), [{}], epsilon=9.0, delta=1e-6, mean_runs=1.1)
     assert best.report.epsilon <= 9.0
     assert "and a noisy count of their present cells" in str(best.report)
     assert "dp_budget_shares" not in best.params
-    again = last(xgb.train(asked(**best.params), wide(2, n=300), best.num_boost_round))
+    again = last(xgb.train(private_params(**best.params), wide(2, n=300), best.num_boost_round))
     start = best.params.get("dp_start", "intercept")
     assert again.hyperparameters["start"] == start
     assert any(e.release == "columns" for e in again.released) == (start == "columns")
@@ -128,15 +131,15 @@ def test_a_selection_on_wide_tables(short):
 )
 def test_wide_tables_whose_labels_are_not_read_first(given, short):
     """Or whose user has chosen trees: trees, and nothing paid for columns."""
-    training = last(xgb.train(asked(**given), wide(520, n=300)))
+    training = last(xgb.train(private_params(**given), wide(520, n=300)))
     assert training.hyperparameters["split"] == "exponential"
     assert all(e.release != "columns" for e in training.released)
 
 
 def test_no_rows_at_all(short):
     """Whichever plan noise takes: its model has the form of that plan, and the same charge."""
-    events = {last(xgb.train(asked(), table(0.03, n=0))).events for _ in range(3)}
-    assert events == {last(xgb.train(asked(), table(0.5))).events}
+    events = {last(xgb.train(private_params(), table(0.03, n=0))).events for _ in range(3)}
+    assert events == {last(xgb.train(private_params(), table(0.5))).events}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,7 @@ def test_no_rows_at_all(short):
 )
 def test_where_no_cells_are_counted(given, width, short):
     """Few columns, or trees that the user has chosen."""
-    training = last(xgb.train(asked(**given), table(0.03, width, n=60)))
+    training = last(xgb.train(private_params(**given), table(0.03, width, n=60)))
     [choice] = training.events
     assert choice.first[0].coordinates == 2
     assert len(choice.options) == 2
@@ -163,26 +166,26 @@ def test_where_no_cells_are_counted(given, width, short):
 def test_other_labels_have_their_own_plans(kind, short):
     d = table(0.03)
     d.set_label(np.arange(N) % 2)
-    plans = last(xgb.train(asked(kind), d)).public["plan_choice"]["plans"]
+    plans = last(xgb.train(private_params(kind), d)).public["plan_choice"]["plans"]
     assert len(plans) == 2
 
 
 def test_a_public_number_of_rows_leaves_nothing_to_count(short):
-    training = last(xgb.train(asked(dp_public_num_rows=N), table(0.03)))
+    training = last(xgb.train(private_params(dp_public_num_rows=N), table(0.03)))
     assert "plan_choice" not in training.public
     assert training.hyperparameters["split"] == "exponential"
 
 
 @pytest.mark.parametrize("name", ["rdp", "gdp", "classic"])
 def test_every_accountant_bounds_the_choice(name, short):
-    events = last(xgb.train(asked(), table(0.5))).events
+    events = last(xgb.train(private_params(), table(0.5))).events
     exact = make_accountant("exact", events).get_epsilon(1e-6)
     assert exact <= make_accountant(name, events).get_epsilon(1e-6) < 3.0
 
 
 def test_columns_that_meet_often_take_trees(short):
     """Of as sparse a table with many more rows."""
-    family = prepare(asked(), read_schema(table(0.03, n=2)), None).family
+    family = prepare(private_params(), read_schema(table(0.03, n=2)), None).family
     assert family is not None
     plans = [p.settings["dp_start"] for p in family.plans]
     assert plans == ["intercept", "intercept", "columns"]
@@ -217,7 +220,7 @@ def test_a_start_finds_many_rare_columns():
     d = xgb.DMatrix(X, rng.random(20000) < 1 / (1 + np.exp(-X @ effect)))
 
     def order(**more: Any) -> float:
-        model = xgb.train(asked(dp_epsilon=0.3, **more), d, 10)
+        model = xgb.train(private_params(dp_epsilon=0.3, **more), d, 10)
         return float(np.corrcoef(predicted(model, d), X @ effect)[0, 1])
 
     assert order(dp_start="columns") > 0.1 + order()

@@ -37,7 +37,7 @@ def table(n: int = N) -> xgb.DMatrix:
     return xgb.DMatrix(x, y.astype(np.float32))
 
 
-def asked(**more: Any) -> dict[str, Any]:
+def private_params(**more: Any) -> dict[str, Any]:
     return {
         "objective": LOGISTIC, "tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-5,
         "dp_start": "columns", "nthread": 1,
@@ -92,7 +92,7 @@ def test_at_most_1024_columns_have_trees():
 @pytest.mark.parametrize("objective", [LOGISTIC, "binary:logitraw"])
 def test_a_start_from_columns(objective):
     d = table()
-    model = xgb.train(asked(objective=objective, dp_features_per_tree=20), d, 5)
+    model = xgb.train(private_params(objective=objective, dp_features_per_tree=20), d, 5)
     training = read_ledger(model).trainings[0]
     assert training.start is not None
     assert training.start.released
@@ -115,7 +115,7 @@ def test_a_start_from_columns(objective):
 
 
 def test_saved_models_keep_their_start(tmp_path):
-    model = xgb.train(asked(), table(), 2)
+    model = xgb.train(private_params(), table(), 2)
     model.save_model(path := tmp_path / "model.json")
     verified = xgb_dp.verify(str(path))
     assert verified.verdict == "passed"
@@ -124,10 +124,10 @@ def test_saved_models_keep_their_start(tmp_path):
 
 def test_a_start_is_continued_as_any_model():
     d = table()
-    model = xgb.train(asked(), d, 2)
+    model = xgb.train(private_params(), d, 2)
     with pytest.raises(PrivacyParameterError, match="released intercept"):
-        xgb.train(asked(), d, 2, xgb_model=model)
-    more = xgb.train(asked(dp_start="intercept"), d, 2, xgb_model=model)
+        xgb.train(private_params(), d, 2, xgb_model=model)
+    more = xgb.train(private_params(dp_start="intercept"), d, 2, xgb_model=model)
     assert more.num_boosted_rounds() == model.num_boosted_rounds() + 2
     assert len(read_ledger(more).trainings) == 2
 
@@ -135,8 +135,8 @@ def test_a_start_is_continued_as_any_model():
 def test_public_sets_are_scored_from_the_start_on():
     scores: dict[str, Any] = {}
     public = xgb.DMatrix(cells(seed=9), np.arange(N) % 2)
-    said = asked(dp_public_evals=True, eval_metric=["logloss", "auc"])
-    model = xgb.train(said, table(), 3, evals=[(public, "public")], evals_result=scores)
+    config = private_params(dp_public_evals=True, eval_metric=["logloss", "auc"])
+    model = xgb.train(config, table(), 3, evals=[(public, "public")], evals_result=scores)
     p, y = model.predict(public), public.get_label()
     assert len(scores["public"]["auc"]) == 3
     loss = -np.mean(np.log(np.where(y == 1, p, 1 - p)))
@@ -146,7 +146,9 @@ def test_public_sets_are_scored_from_the_start_on():
 def test_without_noise_the_start_is_that_of_the_rows():
     """The oracle: effects of the exact sums, counted here."""
     d = table()
-    model = xgb.train(asked(dp_epsilon=float("inf"), dp_delta=None, dp_max_weight=1.0), d, 1)
+    model = xgb.train(
+        private_params(dp_epsilon=float("inf"), dp_delta=None, dp_max_weight=1.0), d, 1
+    )
     start = read_ledger(model).trainings[0].start
     assert start is not None
     x, y = (cells() > 0).toarray(), d.get_label()
@@ -166,23 +168,23 @@ def test_without_noise_the_start_is_that_of_the_rows():
 
 
 def test_no_rows():
-    model = xgb.train(asked(), table(0), 2)
+    model = xgb.train(private_params(), table(0), 2)
     assert xgb_dp.privacy_report(model).epsilon <= 4.0
 
 
 def test_columns_with_cuts_of_their_own_are_kept():
     """Candidates are released for as many columns as trees are offered, or fewer private ones."""
     cuts = {i: [0.5] for i in range(WIDTH - 3)}
-    model = xgb.train(asked(dp_feature_cuts=cuts, dp_features_per_tree=9), table(), 2)
+    model = xgb.train(private_params(dp_feature_cuts=cuts, dp_features_per_tree=9), table(), 2)
     [event] = [e for e in read_ledger(model).events if e.release == "candidates"]
     assert event.coordinates % 3 == 0
-    full = xgb.train(asked(dp_features_per_tree=9), table(), 2)
+    full = xgb.train(private_params(dp_features_per_tree=9), table(), 2)
     [nine] = [e for e in read_ledger(full).events if e.release == "candidates"]
     assert nine.coordinates == 3 * event.coordinates
 
 
 def test_shares_of_columns_are_the_users():
-    model = xgb.train(asked(dp_budget_shares={"columns": 0.2}), table(300), 2)
+    model = xgb.train(private_params(dp_budget_shares={"columns": 0.2}), table(300), 2)
     shares = read_ledger(model).trainings[0].hyperparameters["budget_shares"]
     assert shares["columns"] == 0.2
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -190,7 +192,7 @@ def test_shares_of_columns_are_the_users():
 
 @pytest.mark.parametrize("change", ["no event", "no mark", "wrong mark"])
 def test_a_start_that_nothing_paid_for_is_no_start(change):
-    record = read_ledger(xgb.train(asked(), table(300), 2)).to_json()
+    record = read_ledger(xgb.train(private_params(), table(300), 2)).to_json()
     [training] = record["trainings"]
     if change == "no event":
         training["events"] = [e for e in training["events"] if e["release"] != "columns"]

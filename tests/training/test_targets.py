@@ -23,9 +23,9 @@ rows, matrix, train = (partial(f, "targets") for f in (several.rows, several.mat
 USUAL = several.usual("targets")
 
 
-def explained(predicted: Floats, wanted: Floats) -> Floats:
+def explained(predicted: Floats, expected: Floats) -> Floats:
     """R^2 of each target."""
-    return np.asarray(1 - ((predicted - wanted) ** 2).mean(axis=0) / wanted.var(axis=0))
+    return np.asarray(1 - ((predicted - expected) ** 2).mean(axis=0) / expected.var(axis=0))
 
 
 def test_all_targets_are_learnt_on_one_budget():

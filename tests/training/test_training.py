@@ -151,9 +151,9 @@ def test_without_noise_covers_count_the_rows_that_reach_a_leaf(bins, categories,
     y = y + x[:, -1] % 2
     dtrain = xgb.DMatrix(x, y, feature_types=["q"] * 74 + ["c"], enable_categorical=True)
     cuts = {f"f{j}": np.quantile(x[:, j], np.arange(1, bins) / bins).tolist() for j in (0, 1)}
-    asked = {**REGRESSION, "dp_epsilon": float("inf"), "dp_target_bounds": (-1.0, 3.0)}
-    asked |= {"dp_categories": {"f74": list(range(categories))}, "dp_feature_cuts": cuts, **more}
-    booster = xgb.train(asked | {"max_bin": bins}, dtrain, 8)
+    config = {**REGRESSION, "dp_epsilon": float("inf"), "dp_target_bounds": (-1.0, 3.0)}
+    config |= {"dp_categories": {"f74": list(range(categories))}, "dp_feature_cuts": cuts, **more}
+    booster = xgb.train(config | {"max_bin": bins}, dtrain, 8)
     leaves = booster.predict(dtrain, pred_leaf=True).astype(int)
     for tree, reached in zip(trees(booster), leaves.T, strict=True):
         for leaf, n in zip(*np.unique(reached, return_counts=True), strict=True):

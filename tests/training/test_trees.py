@@ -41,12 +41,12 @@ def test_parallel_trees_are_all_accounted(kind, params, matrix):
 
 def test_parallel_trees_share_the_learning_rate(params, matrix):
     """As in XGBoost: leaves are those of one tree, divided by the number of trees."""
-    asked = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
-    asked |= {"dp_split_levels": 1}
+    config = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
+    config |= {"dp_split_levels": 1}
     with pytest.warns(UserWarning, match="NOT private"):
-        one = trees_of(xgb.train(asked, matrix(), 1))
+        one = trees_of(xgb.train(config, matrix(), 1))
     with pytest.warns(UserWarning, match="NOT private"):
-        three = trees_of(xgb.train(asked | {"num_parallel_tree": 3}, matrix(), 1))
+        three = trees_of(xgb.train(config | {"num_parallel_tree": 3}, matrix(), 1))
     assert len(three) == 3
     for tree in three:  # without noise all three are the same
         assert tree["split_index"] == one[0]["split_index"]
@@ -61,11 +61,11 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params, matrix):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             return epoch == 1
 
-    asked = params(num_parallel_tree=3)
-    stopped = xgb.train(asked, matrix(), 5, callbacks=[Stop()])
+    config = params(num_parallel_tree=3)
+    stopped = xgb.train(config, matrix(), 5, callbacks=[Stop()])
     assert stopped.num_boosted_rounds() == 2
     assert counts(stopped)["leaves"] == 15  # the whole plan
-    more = xgb.train(asked, matrix(), 2, xgb_model=stopped)
+    more = xgb.train(config, matrix(), 2, xgb_model=stopped)
     report = xgb_dp.privacy_report(more)
     assert [
         release_counts(map(event_from_json, t["events"]))["leaves"]
@@ -77,14 +77,14 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params, matrix):
 def test_random_splits_cost_nothing(params):
     X, y = big()
     d = xgb.DMatrix(X, y)
-    asked = params(
+    config = params(
         dp_split="random", max_depth=4, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2))
     )
-    booster = xgb.train(asked, d, 30)
+    booster = xgb.train(config, d, 30)
     assert "splits" not in counts(booster)
     noise = {}
     for split in ("random", "exponential"):
-        model = xgb.train(asked | {"dp_split": split}, d, 30)
+        model = xgb.train(config | {"dp_split": split}, d, 30)
         noise[split] = event(model, "leaves")["sigma2"]
     assert noise["random"] < 0.75 * noise["exponential"]
     assert roc_auc_score(y, booster.predict(d)) > 0.8
@@ -94,8 +94,8 @@ def test_a_random_forest(params):
     """One round of many random trees on the first gradients."""
     X, y = big()
     d = xgb.DMatrix(X, y)
-    asked = params(dp_split="random", num_parallel_tree=60, eta=1.0, max_depth=4, max_delta_step=0)
-    booster = xgb.train(asked, d, 1)
+    config = params(dp_split="random", num_parallel_tree=60, eta=1.0, max_depth=4, max_delta_step=0)
+    booster = xgb.train(config, d, 1)
     assert counts(booster)["leaves"] == 60
     assert roc_auc_score(y, booster.predict(d)) > 0.75
 
@@ -104,11 +104,11 @@ def test_random_splits_do_not_look_at_the_labels(params):
     """With one noise tape the structure is the same whatever the labels are."""
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-2, 2))
-    asked = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
+    config = params(dp_split="random", dp_feature_bounds=bounds, base_score=0.5)
     grown = []
     for labels in (y, 1 - y):
         with fixed_noise("ab" * 32):
-            grown.append(trees_of(xgb.train(asked, xgb.DMatrix(X, labels), 5)))
+            grown.append(trees_of(xgb.train(config, xgb.DMatrix(X, labels), 5)))
     for a, b in zip(*grown, strict=True):
         assert a["split_index"] == b["split_index"]
         assert a["split_condition"][0] == b["split_condition"][0]
@@ -116,14 +116,14 @@ def test_random_splits_do_not_look_at_the_labels(params):
 
 
 def test_features_in_turn(params, matrix):
-    asked = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
-    for t, tree in enumerate(trees_of(xgb.train(asked, matrix(), 9))):
+    config = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
+    for t, tree in enumerate(trees_of(xgb.train(config, matrix(), 9))):
         assert features_of(tree) == {t % 4}
 
 
 def test_features_at_random(params, matrix):
-    asked = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
-    seen = [features_of(tree) for tree in trees_of(xgb.train(asked, matrix(), 60))]
+    config = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
+    seen = [features_of(tree) for tree in trees_of(xgb.train(config, matrix(), 60))]
     assert max(len(features) for features in seen) == 2
     # A tree splits by both of its columns with a chance of 3/4, and each of the six pairs is as
     # likely: no more than three of them occur with a chance of 1e-11.
@@ -132,8 +132,8 @@ def test_features_at_random(params, matrix):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_noisy_histograms_are_all_that_is_released(kind, params, matrix):
-    asked = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
-    booster = xgb.train(asked, matrix(kind), 4)
+    config = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
+    booster = xgb.train(config, matrix(kind), 4)
     before = {"range", "intercept"} if kind == "regression" else {"intercept"}
     assert set(counts(booster)) == before | {"candidates", "histograms"}
     assert counts(booster)["histograms"] == 12
@@ -147,13 +147,13 @@ def test_noisy_histograms_are_all_that_is_released(kind, params, matrix):
 def test_noisy_histograms_learn(params):
     X, y = big()
     d = xgb.DMatrix(X, y)
-    asked = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
-    assert roc_auc_score(y, xgb.train(asked, d, 10).predict(d)) > 0.8
+    config = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
+    assert roc_auc_score(y, xgb.train(config, d, 10).predict(d)) > 0.8
 
 
 def test_noisy_histograms_with_subsampling_and_parallel_trees(params, matrix):
-    asked = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
-    booster = xgb.train(asked, matrix(), 3)
+    config = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
+    booster = xgb.train(config, matrix(), 3)
     assert counts(booster)["histograms"] == 12
     assert 0.95 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
@@ -161,8 +161,8 @@ def test_noisy_histograms_with_subsampling_and_parallel_trees(params, matrix):
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 def test_every_level_of_noisy_histograms_is_drawn_anew(params, matrix):
     """A leaf's cover is the sum of cells of its own level, not of exact counts."""
-    asked = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5, eta=1e-6)
-    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(asked, matrix(), 12))}
+    config = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5, eta=1e-6)
+    covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(config, matrix(), 12))}
     # Two of the 66 pairs are equal by chance, as 32-bit floats, in less than 1e-9 of all runs.
     assert len(covers) >= 11
 

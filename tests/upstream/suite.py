@@ -74,9 +74,11 @@ def read_report(report: Path) -> Outcomes:
     return outcomes
 
 
-def different(ours: Outcomes, stock: Outcomes) -> list[str]:
+def different(private: Outcomes, stock: Outcomes) -> list[str]:
     """Tests that fail with one build alone."""
-    failed = [{name for name, what in side.items() if what == "failed"} for side in (ours, stock)]
+    failed = [
+        {name for name, what in side.items() if what == "failed"} for side in (private, stock)
+    ]
     return sorted(failed[0] ^ failed[1])
 
 
@@ -114,8 +116,8 @@ def compare(folder: Path, arguments: Sequence[str]) -> int:
     both = sum(outcomes["ours"].get(n) == what == "failed" for n, what in outcomes["stock"].items())
     print(f"{both} fail with both, {len(names)} with one alone")
     for name in names:
-        ours, stock = (last[build].get(name) for build in BUILDS)
-        print(f"  {name}: {ours} with ours, {stock} with stock")
+        private, stock = (last[build].get(name) for build in BUILDS)
+        print(f"  {name}: {private} with ours, {stock} with stock")
     return 1 if names else 0
 
 

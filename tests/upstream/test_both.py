@@ -50,11 +50,13 @@ def expected(version: str, kind: str) -> dict[str, Any]:
     return read
 
 
-def check_equal(predicted: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_equal(predicted: Mapping[str, Any], reference: Mapping[str, Any]) -> None:
     """Predictions, margins and leaves to the last bit; contributions up to rounding."""
-    assert predicted.keys() == wanted.keys()
+    assert predicted.keys() == reference.keys()
     for name in predicted:
-        one, other = (np.asarray(said[name], dtype=np.float32) for said in (predicted, wanted))
+        one, other = (
+            np.asarray(values[name], dtype=np.float32) for values in (predicted, reference)
+        )
         if name == "shap":  # 3.2.0 and 3.4.1 sum in other ways
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
         else:
@@ -64,14 +66,14 @@ def check_equal(predicted: Mapping[str, Any], wanted: Mapping[str, Any]) -> None
 
 def by_stock(stock: str, models: dict[str, str], *folder: str) -> dict[str, Any]:
     """What a stock wheel predicts with models, by their paths; each has a kind."""
-    asked = []
+    calls = []
     with tempfile.TemporaryDirectory() as scratch:
         for model, kind in models.items():
             X, _, extra = table(kind)
             np.save(f"{scratch}/{kind}.npy", X[:25])
-            asked.append((model, f"{scratch}/{kind}.npy", extra))
-        said = run_stock(STOCK, json.dumps(asked), stock, *folder, version=stock)
-    predicted: dict[str, Any] = json.loads(said)
+            calls.append((model, f"{scratch}/{kind}.npy", extra))
+        values = run_stock(STOCK, json.dumps(calls), stock, *folder, version=stock)
+    predicted: dict[str, Any] = json.loads(values)
     return predicted
 
 
@@ -99,20 +101,20 @@ def test_stock_predicts_the_same(version, stock):
 def test_stock_reads_and_saves_what_we_train(stock, tmp_path):
     """What stock saves is what a private build of its release saves; we read it with the ledger."""
     (tmp_path / "again").mkdir()
-    models, ours = {}, {}
+    models, private = {}, {}
     for kind in KINDS:
         for suffix in ("json", "ubj"):
             path = f"{tmp_path}/{kind}.{suffix}"
-            models[path], ours[path] = kind, train(kind)
-            ours[path].save_model(path)
+            models[path], private[path] = kind, train(kind)
+            private[path].save_model(path)
     for path, predicted in by_stock(stock, models, f"{tmp_path}/again/").items():
-        said = predict(ours[path], models[path])
-        check_equal(predicted, said)
+        values = predict(private[path], models[path])
+        check_equal(predicted, values)
         total = np.sum(predicted["shap"], axis=-1)
         np.testing.assert_allclose(total, predicted["margin"], rtol=1e-4, atol=1e-4)
         again = xgb.Booster(model_file=tmp_path / "again" / Path(path).name)
-        np.testing.assert_array_equal(predict(again, models[path])["value"], said["value"])
-        assert again.attr("dp_ledger") == ours[path].attr("dp_ledger")
+        np.testing.assert_array_equal(predict(again, models[path])["value"], values["value"])
+        assert again.attr("dp_ledger") == private[path].attr("dp_ledger")
 
 
 def test_named_categories_survive():

@@ -151,13 +151,13 @@ def test_series_applies_to_the_pinned_sdist_without_fuzz_or_offset(tmp_path):
     release = fetch_upstream.read_upstream()
     fetch_upstream.unpack(release, pinned_sdist(), tree)
     for patch in SERIES:
-        said = fetch_upstream.apply_patch(patch, tree)
+        output = fetch_upstream.apply_patch(patch, tree)
         checked = header(patch)["Checked"].split(";")[0].split(", ")
         assert release.version in checked, f"{place(patch)} was not checked with this release"
         # A shared patch has the lines of the first release that it was checked with.
         if checked[0] == release.version:
-            assert "offset" not in said, f"{place(patch)}: {said}"
-            assert "succeeded at" not in said, f"{place(patch)}: {said}"
+            assert "offset" not in output, f"{place(patch)}: {output}"
+            assert "succeeded at" not in output, f"{place(patch)}: {output}"
 
 
 # -- the tool that applies them -------------------------------------------------------------------

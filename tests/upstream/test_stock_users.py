@@ -20,15 +20,15 @@ SCRIPT = Path(every_estimator.__file__)
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """What our build makes of every estimator, and what the stock wheel makes of it."""
-    ours = subprocess.run(
+    private = subprocess.run(
         [sys.executable, "-c", SCRIPT.read_text(), "dask"],
         cwd=tmp_path_factory.mktemp("elsewhere"),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ours.returncode == 0, ours.stderr
-    return _read(ours.stdout), _read(run_stock(SCRIPT.read_text(), "dask", light=False))
+    assert private.returncode == 0, private.stderr
+    return _read(private.stdout), _read(run_stock(SCRIPT.read_text(), "dask", light=False))
 
 
 def _read(text: str) -> Any:
@@ -38,8 +38,8 @@ def _read(text: str) -> Any:
 
 @pytest.mark.slow
 def test_two_builds_are_compared(outcomes):
-    ours, stock = outcomes
-    assert ours.pop("private") is True
+    private, stock = outcomes
+    assert private.pop("private") is True
     assert stock.pop("private") is False
 
 
@@ -56,7 +56,7 @@ def test_every_estimator_is_tried():
 
 
 def test_models_and_defaults_are_those_of_stock(outcomes):
-    ours, stock = ({k: v for k, v in side.items() if k != "private"} for side in outcomes)
-    assert sorted(ours) == sorted(stock)
-    different = [name for name in stock if ours[name] != stock[name]]
-    assert not different, {name: (ours[name], stock[name]) for name in different[:2]}
+    private, stock = ({k: v for k, v in side.items() if k != "private"} for side in outcomes)
+    assert sorted(private) == sorted(stock)
+    different = [name for name in stock if private[name] != stock[name]]
+    assert not different, {name: (private[name], stock[name]) for name in different[:2]}

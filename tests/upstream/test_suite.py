@@ -66,17 +66,17 @@ def compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def test_equal_failures_are_no_difference(compared, tmp_path, monkeypatch):
     outcomes = {"passes": "passed", "fails": "failed"}
     monkeypatch.setattr(suite, "run", lambda *_: outcomes)
-    status, said = compared(checkout(tmp_path))
-    assert (status, said.splitlines()[-1]) == (0, "1 fail with both, 0 with one alone")
+    status, output = compared(checkout(tmp_path))
+    assert (status, output.splitlines()[-1]) == (0, "1 fail with both, 0 with one alone")
 
 
 @pytest.mark.slow
 def test_a_difference_is_told(compared, tmp_path):
     files = {"test_same": SAME, "test_other": OTHER, "test_broken": "import not_there"}
-    status, said = compared(checkout(tmp_path, **files))
-    assert (status, "2 fail with both, 2 with one alone" in said) == (1, True), said
+    status, output = compared(checkout(tmp_path, **files))
+    assert (status, "2 fail with both, 2 with one alone" in output) == (1, True), output
     for value in ("a b", "c"):
-        assert f"TestOther::test_differs[{value}]: failed with ours, passed with stock" in said
+        assert f"TestOther::test_differs[{value}]: failed with ours, passed with stock" in output
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_difference_is_told(compared, tmp_path):
 def test_what_cannot_be_compared_is_an_error(kind, compared, tmp_path):
     files = {"test_other": "import xgboost.not_there"} if kind == "other release" else {}
     folder = tmp_path / "elsewhere" if kind == "no tests" else checkout(tmp_path, **files)
-    status, said = compared(None if kind == "unset" else folder)
-    assert status == 2, said
-    assert "error: " in said
+    status, output = compared(None if kind == "unset" else folder)
+    assert status == 2, output
+    assert "error: " in output

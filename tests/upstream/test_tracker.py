@@ -96,8 +96,8 @@ def test_workers_listen_only_where_the_tracker_sees_them(host):
         seen = {s.laddr.ip for s in sockets if s.raddr and s.raddr.port == port}
     workers.append(start("1"))
     for worker in workers:
-        _, said = worker.communicate(timeout=300)
-        assert worker.returncode == 0, said[-2000:]
+        _, output = worker.communicate(timeout=300)
+        assert worker.returncode == 0, output[-2000:]
     tracker.wait_for(60)
     assert set(listens) == seen
     assert len(seen) == 1

@@ -61,8 +61,8 @@ def main() -> None:
     for kind in KINDS:
         model = train(kind)
         model.save_model(folder / f"{kind}.ubj")
-        said = {name: values.tolist() for name, values in predict(model, kind).items()}
-        (folder / f"{kind}.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+        predictions = {name: values.tolist() for name, values in predict(model, kind).items()}
+        (folder / f"{kind}.json").write_text(json.dumps(predictions) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ class SampledCurve(Curve):
         delta: float,
         epsilon: float | None,
     ) -> list[sampled.Composed] | None:
-        """Distribution of the total loss for each order of neighbours; None if it has too many points."""
+        """Total loss for each order of neighbours; None if it has too many points."""
         if (delta, step) not in self._pairs:
             self._pairs[delta, step] = [
                 sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds

@@ -380,7 +380,7 @@ def sign(given: Arguments) -> None:
                 f"{given.model}, so the model was not signed. Pass the budget of this model, or "
                 "omit --budget."
             )
-    save((place, create_signature(data, given.key, booked=given.budget is not None)))
+    save((place, create_signature(data, given.key, budgeted=given.budget is not None)))
     echo(f"Wrote {place}.")
 
 

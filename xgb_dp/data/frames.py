@@ -129,7 +129,7 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
         raise PrivacyParameterError(
             f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare every "
             "category that may occur by name (the number of categories does not say which name has "
-            f"which code): {spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. "
+            f"which code): {alias('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. "
             f"{_HOW_TO_DECLARE} Drop columns that are not features, such as names and keys."
         )
 

@@ -101,7 +101,7 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
 
     A training that released less than planned (a callback stopped it, or "no split" was selected)
     is charged for the whole plan: its stopping time is itself an outcome of the mechanisms, and
-    composition is proved for releases fixed in advance. ``read_draws`` then contains the actual draws.
+    composition is proved for releases fixed in advance. ``drawn`` then contains the actual draws.
     """
     *earlier, plan = claim.trainings
     events = grown.events

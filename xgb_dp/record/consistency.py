@@ -38,7 +38,7 @@ class RecordedPlans:
 
     settings: tuple[Settings, ...]
     mechanisms: tuple[Mechanisms, ...]
-    taken: int | None  # index of the executed plan; None for a single plan
+    chosen_plan: int | None  # index of the executed plan; None for a single plan
 
     def events(self) -> list[Event]:
         """Calibrate again and return the charged events of the training."""

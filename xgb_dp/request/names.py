@@ -138,7 +138,7 @@ def check_names(params: Mapping[str, Any]) -> None:
                 f"`{name}` is refused in private training: {REFUSED[name]}. Remove it{fix}."
             )
         near = [_ELSEWHERE[name]] if name in _ELSEWHERE else _similar(name)
-        hint = f" Did you mean `{spelt(near[0])}`?" if near else ""
+        hint = f" Did you mean `{alias(near[0])}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
         raise kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only "
