@@ -227,7 +227,7 @@ def _of_times(prediction: Floats, ends: Floats, plan: Any) -> dict[str, float]:
     seen, when, first = np.isfinite(ends[:, 1]), ends[:, 0], slice(20_000)
     index = losses.concordance(when[first], seen[first], prediction[first])
     beyond = outside(when, *np.exp(plan.target))
-    return {"seen": float(seen.mean())} | _clipped({"concordance": index}, {"times": beyond})
+    return {"observed": float(seen.mean())} | _clipped({"concordance": index}, {"times": beyond})
 
 
 def _classes(table: Floats, rng: np.random.Generator) -> Floats:

@@ -58,9 +58,8 @@ XGB_DLL int XGDPCheckPlan(char const* plan_text) {
  * @brief Set the maximum number of OpenMP threads for calls of this thread.
  *
  * A forked process may only use one thread, because it lacks the threads of its parent.
- *
- * @param n_threads 0 for no change.
- * @param before    The previous maximum.
+ * @param n_threads The new maximum; 0 leaves it unchanged.
+ * @param before    Receives the previous maximum.
  */
 XGB_DLL int XGDPSetThreads(int n_threads, int* before) {
   API_BEGIN();
@@ -102,7 +101,7 @@ XGB_DLL int XGDPIsPaged(DMatrixHandle handle, int* out) {
 /**
  * @brief Set the persons of the rows of a matrix, see plugin_cpp/rows/persons.h.
  *
- * @param codes     The person of each local row, below `n_persons`; null for none.
+ * @param codes     The person of each local row, below `n_persons`; null if there are no persons.
  * @param n_persons Number of local persons.
  */
 XGB_DLL int XGDPSetPersons(DMatrixHandle handle, std::uint32_t const* codes, std::uint64_t n_rows,
@@ -126,8 +125,7 @@ XGB_DLL int XGDPCheckSums(DMatrixHandle handle, char const* plan_text) {
 
 /**
  * @brief Refuse a matrix or rows on which training would fail, before anything is released.
- *
- * @param plan_text Null to refuse only rows that are not valid for prediction, see ForEachPage.
+ * @param plan_text The plan; null to refuse only rows not valid for prediction, see ForEachPage.
  */
 XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_BEGIN();
@@ -191,9 +189,8 @@ XGB_DLL int XGDPCloseClaim(DMatrixHandle handle, char const* ledger) {
 
 /**
  * @brief Release rough quantiles of numeric columns (plugin_cpp/mechanisms/candidates/discovery.h).
- *
- * @param values  n_columns * n_rows floats, one column after the other
- * @param weights n_rows integers
+ * @param values  The n_columns * n_rows values, one column after the other.
+ * @param weights The weight of each row.
  */
 XGB_DLL int XGDPDiscoverNumbers(float const* values, std::int64_t const* weights,
                                 std::uint64_t n_rows, std::uint64_t n_columns, char const* request,

@@ -66,9 +66,9 @@ def check(compiler: Compiler, tree: Path) -> list[str]:
     if path is None:
         return [f"no {compiler.command[0]} on the path: apt install {compiler.package}"]
     return [
-        f"{source.relative_to(ROOT)}: exit status {status}\n{said.strip()}"
-        for source, status, said in compile_all([path], tree, OPTIONS)
-        if status != 0 or said.strip()
+        f"{source.relative_to(ROOT)}: exit status {status}\n{output.strip()}"
+        for source, status, output in compile_all([path], tree, OPTIONS)
+        if status != 0 or output.strip()
     ]
 
 

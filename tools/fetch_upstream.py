@@ -357,15 +357,15 @@ def _files(tree: Path) -> list[str]:
 
 def _sync(fresh: Path, tree: Path, previous: list[str]) -> int:
     """Make ``tree`` equal to ``fresh``; files that are equal keep their modification time."""
-    wanted = _files(fresh)
+    required = _files(fresh)
     changed = 0
-    for name in wanted:
+    for name in required:
         source, target = fresh / name, tree / name
         if not target.is_file() or target.read_bytes() != source.read_bytes():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
             changed += 1
-    for name in set(previous) - set(wanted):  # not files that a build generated in the tree
+    for name in set(previous) - set(required):  # not files that a build generated in the tree
         (tree / name).unlink(missing_ok=True)
         changed += 1
     return changed

@@ -28,13 +28,13 @@ def candidates() -> list[str]:
 
 def find_python(version: str) -> str | None:
     """The first interpreter that starts and that this release runs on; None without any."""
-    wanted = find_release(version)
-    if wanted is None:
+    release = find_release(version)
+    if release is None:
         return None
     for path in candidates():
         run = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, check=False)
         numbers = run.stdout.split()  # nothing where the name stands for no installed interpreter
-        if len(numbers) == 2 and wanted.runs_on((int(numbers[0]), int(numbers[1]))):
+        if len(numbers) == 2 and release.runs_on((int(numbers[0]), int(numbers[1]))):
             return path
     return None
 

@@ -55,5 +55,5 @@ def compile_all(
     """What a compiler says of all files: each with its exit status and what was printed."""
     sources = plugin_sources()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        said = list(pool.map(lambda s: compile_file(compiler, s, tree, options), sources))
-    return [(source, *one) for source, one in zip(sources, said, strict=True)]
+        output = list(pool.map(lambda s: compile_file(compiler, s, tree, options), sources))
+    return [(source, *one) for source, one in zip(sources, output, strict=True)]

@@ -55,8 +55,8 @@ def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
         if not patch.is_file():
             continue
         try:
-            said = fetch_upstream.apply_patch(patch, tree)
-            result = "applies, at other lines" if "offset" in said else "applies"
+            output = fetch_upstream.apply_patch(patch, tree)
+            result = "applies, at other lines" if "offset" in output else "applies"
         except UpstreamError as error:
             reasons = [line for line in str(error).splitlines() if line.startswith("error: patch")]
             result = "REJECTED " + "; ".join(r.removeprefix("error: ") for r in reasons)
@@ -64,12 +64,12 @@ def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
     return results
 
 
-def describe(status: int, said: str) -> str:
+def describe(status: int, output: str) -> str:
     """The first errors of a compiler in one line; empty if there are none."""
     if status == 0:
         return ""
-    errors = list(dict.fromkeys(match["text"] for match in _ERROR.finditer(said)))
-    return "; ".join(errors[:3]) or said.strip()[-300:]
+    errors = list(dict.fromkeys(match["text"] for match in _ERROR.finditer(output)))
+    return "; ".join(errors[:3]) or output.strip()[-300:]
 
 
 def main() -> int:
@@ -97,7 +97,7 @@ def main() -> int:
             print(f"  {name}: {result}")
         print("\nFiles of the plugin that do not compile")
         results = compile_all(shlex.split(os.environ.get("CXX", "c++")), tree)
-        failed = [(s, text) for s, status, said in results if (text := describe(status, said))]
+        failed = [(s, text) for s, status, output in results if (text := describe(status, output))]
         for source, text in failed:
             print(f"  {source.relative_to(ROOT)}: {text}")
         broken += len(failed)

@@ -105,9 +105,9 @@ class Environment:
             self.says(GONE)
             return
         self.says(PRIVATE)
-        said = self.version()
-        if ", private build: " not in said or stock is not ("unless xgb_dp is" in said):
-            raise TrialError(f"the version does not say what is installed:\n{said}")
+        output = self.version()
+        if ", private build: " not in output or stock is not ("unless xgb_dp is" in output):
+            raise TrialError(f"the version does not say what is installed:\n{output}")
 
 
 def before(e: Environment, wheel: Path, stock: Path) -> None:

@@ -127,22 +127,22 @@ def try_wheel(wheel: Path, python: str, tests: Sequence[str], scratch: Path) -> 
     pip: list[str | Path] = [inside, "-m", "pip", "--disable-pip-version-check", "install", "-q"]
 
     run([*pip, "--only-binary", ":all:", wheel], work)
-    said = [run([inside, "-I", USE, "alone"], work, bare).strip()]
+    output = [run([inside, "-I", USE, "alone"], work, bare).strip()]
     run([*pip, "--only-binary", ":all:", f"{wheel}[{EXTRAS}]"], work)
     run([inside, "-m", "pip", "check"], work)
-    said.append(run([inside, "-I", USE, "extras"], work, bare).strip())
+    output.append(run([inside, "-I", USE, "extras"], work, bare).strip())
     if tests:
         run([*pip, f"{wheel}[test,{EXTRAS}]"], work)
-        said.append(run_tests(inside, tests, scratch / "checkout"))
-    return "; ".join(said)
+        output.append(run_tests(inside, tests, scratch / "checkout"))
+    return "; ".join(output)
 
 
 def run_tests(python: Path, tests: Sequence[str], folder: Path) -> str:
     """Run tests of the repository from a copy that lacks the package: the wheel's is imported."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "xgb_dp", "__pycache__")
     shutil.copytree(ROOT, folder, ignore=left_out)
-    said = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], folder)
-    return said.strip().splitlines()[-1].strip("= ")
+    output = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], folder)
+    return output.strip().splitlines()[-1].strip("= ")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

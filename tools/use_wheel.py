@@ -115,8 +115,8 @@ def command_line(rows: Any) -> None:
     for kind in ("json", "toml"):
         model = f"model.{kind}.json"
         spent = ["--epsilon", str(EPSILON), "--delta", str(DELTA)]
-        said = command("train", "rows.csv", "--schema", f"rows.{kind}", *spent, "--model", model)
-        check("differentially private" in said, "train says what was spent")
+        output = command("train", "rows.csv", "--schema", f"rows.{kind}", *spent, "--model", model)
+        check("differentially private" in output, "train says what was spent")
         certified = float(command("report", model, "--delta", str(DELTA)))
         check(0.9 * EPSILON < certified <= EPSILON, "the report recomputes epsilon")
         command("predict", model, "rows.csv", "--out", f"{kind}.csv", "--keep", "buys")
@@ -142,9 +142,9 @@ def estimators(frame: Any, labels: Any) -> None:
     import xgb_dp
 
     X = frame.assign(pet=pd.Categorical(frame["pet"], categories=["cat", "dog", "none"]))
-    asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+    options: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
     first = xgb_dp.DPXGBClassifier(
-        classes=["no", "yes"], categories={"pet": ["cat", "dog", "none"]}, **asked
+        classes=["no", "yes"], categories={"pet": ["cat", "dog", "none"]}, **options
     )
     model = clone(first).fit(X, labels)
     check(is_spent(model.privacy_report_), "the classifier spends its budget")
@@ -160,7 +160,7 @@ def estimators(frame: Any, labels: Any) -> None:
     check(np.allclose(plain, model.predict_proba(X)[:, 1]), "the saved model predicts alike")
 
     target = np.clip(frame["age"].fillna(50.0) / 10, 0, 10)
-    regressor = xgb_dp.DPXGBRegressor(target_bounds=(0, 10), **asked).fit(X[["age"]], target)
+    regressor = xgb_dp.DPXGBRegressor(target_bounds=(0, 10), **options).fit(X[["age"]], target)
     check(is_spent(regressor.privacy_report_), "the regressor spends its budget")
     matplotlib.use("Agg")
     axes = xgb_dp.plotting.plot_importance(model.get_booster())

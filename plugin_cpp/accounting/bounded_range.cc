@@ -82,12 +82,11 @@ void BackwardStep(double const* v, std::int64_t n, TwoPointDistributions const& 
 
 /**
  * @brief One step of the recursion over composed selections.
- *
- * @param curve         n + 2 m doubles: the curve with m more points on either side
- * @param n             points
- * @param m             grid steps of the range
- * @param distributions q, p, dq and kappa, m + 1 doubles each
- * @param out           n doubles
+ * @param curve         The curve at n points, with m more points on either side.
+ * @param n             Number of points.
+ * @param m             Number of grid steps in the range of a selection.
+ * @param distributions Arrays q, p, dq and kappa, with m + 1 numbers each.
+ * @param out           Receives the next curve at n points.
  */
 XGB_DLL int XGDPBoundedRangeStep(double const* curve, std::int64_t n, std::int64_t m,
                                  double const* distributions, double* out) {

@@ -106,7 +106,7 @@ bool FitsWord(Sum const& sum) {
          sum.hess <= PackedPair::kLimit;
 }
 
-/** @param mark Called with the offset of each entry. */
+/** @param mark Function to call with the offset of each entry. */
 template <typename Fn>
 void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, PackedPair const* gpair,
                PackedPair* words, Fn&& mark) {

@@ -30,7 +30,7 @@
 namespace xgboost::dp {
 class RowSample {
  public:
-  /** @param test_key See MakeRandomSource. */
+  /** @param test_key Key of known noise, or empty; see MakeRandomSource. */
   RowSample(Plan const& plan, std::string const& test_key);
 
   /**

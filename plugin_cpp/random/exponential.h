@@ -30,9 +30,9 @@ inline constexpr std::uint64_t kMaxSelectionDen = std::uint64_t{1} << 63;
  * The expected number of iterations is the number of candidates divided by the sum of their
  * weights, where the best candidate has weight 1. It is at most the number of candidates.
  *
- * @param utilities Not empty, |u| < 2^62.
- * @param eps_num   Below 2^47. Zero means a uniform choice.
- * @param den       1 <= den < 2^63.
+ * @param utilities Utilities of the candidates: at least one, each below 2^62 in absolute value.
+ * @param eps_num   Numerator of the factor of utilities, below 2^47. Zero means a uniform choice.
+ * @param den       Its denominator, 1 <= den < 2^63.
  */
 [[nodiscard]] std::size_t SelectExponential(RandomSource* rng,
                                             common::Span<std::int64_t const> utilities,

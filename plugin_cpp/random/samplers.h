@@ -53,7 +53,7 @@ inline constexpr std::uint64_t kMaxGaussianSigma2 = std::uint64_t{1} << 56;
  * Added to an integer of sensitivity s, it costs no more than the continuous Gaussian mechanism in
  * concentrated differential privacy: s^2 / (2 sigma2).
  *
- * @param sigma2 1 <= sigma2 <= 2^56. An upper bound on the variance, and practically equal to it.
+ * @param sigma2 Upper bound on the variance, practically equal to it; 1 <= sigma2 <= 2^56.
  */
 [[nodiscard]] std::int64_t DiscreteGaussian(RandomSource* rng, std::uint64_t sigma2);
 }  // namespace xgboost::dp

@@ -39,7 +39,7 @@ class PairKeys {
    * @brief Mask numbers with the pads of a context, modulo 2^64: the worker with the lower rank
    *        adds the shared pad, and the other one subtracts it.
    *
-   * @param context Must be unique. The pads of two workers cancel for equal contexts, and are
+   * @param context A unique digest. The pads of two workers cancel for equal contexts, and are
    *                independent for different ones.
    */
   void Mask(Digest const& context, std::vector<std::uint64_t>* values) const;
@@ -73,7 +73,7 @@ class MaskedSums {
   using Words = std::vector<std::uint64_t>;
 
   /**
-   * @param seeds   See PairKeys.
+   * @param seeds   Keys shared with the other workers, see PairKeys.
    * @param session Unique digest of the agreement of the workers.
    */
   MaskedSums(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds,

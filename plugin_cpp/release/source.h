@@ -31,8 +31,8 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 
 /**
  * @brief A source keyed by the operating system, or by a known key for tests.
- *
- * @param test_key Empty, or 64 hexadecimal digits; then the caller marks the model as non-private.
+ * @param test_key Empty for a secret key. A key of 64 hexadecimal digits makes the noise known, and
+ *                 the caller must mark the model as non-private.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
                                                              std::uint32_t stream_id);

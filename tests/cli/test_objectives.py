@@ -263,4 +263,4 @@ def test_models_are_judged(claims):
     figures = json.loads(Path("out.json").read_text())["figures"]["all"]
     assert figures["clipped concordance"]["high"] > 0.6
     died = claims["died"].mean()
-    assert abs(figures["seen"]["value"] - died) < 4.5 * figures["seen"]["noise"] + 0.01
+    assert abs(figures["observed"]["value"] - died) < 4.5 * figures["observed"]["noise"] + 0.01

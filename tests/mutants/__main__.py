@@ -133,11 +133,11 @@ def judged(mistakes: Sequence[Mistake | None], jobs: int) -> Iterator[tuple[Any,
 
 
 def _line(mistake: Mistake | None, verdicts: Sequence[Verdict]) -> str:
-    counts = dict(Counter(said for _, said, *_ in verdicts))
+    counts = dict(Counter(output for _, output, *_ in verdicts))
     line = f"{mistake or 'no mistake'}: {counts}"
-    for kind, said, claimed, least in verdicts:
-        if said == "FALSE" or mistake is None:
-            line += f"\n  {kind} {said}: claims {claimed:.4f}, costs at least {least:.4f}"
+    for kind, output, claimed, least in verdicts:
+        if output == "FALSE" or mistake is None:
+            line += f"\n  {kind} {output}: claims {claimed:.4f}, costs at least {least:.4f}"
     return line
 
 
@@ -163,7 +163,7 @@ def main() -> int:
                 out.write(line + "\n")
         if mistake is None or "FALSE" in line:
             print(line, flush=True)
-        total.update(said for _, said, *_ in verdicts)
+        total.update(output for _, output, *_ in verdicts)
     print(f"trainings: {dict(total)}")
     return 1 if total["FALSE"] else 0
 

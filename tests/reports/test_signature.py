@@ -80,7 +80,7 @@ def test_what_is_no_signature_of_the_file(with_budget):
     key, other = key_of(folder, "holder"), key_of(folder, "other")
     signers = signers_of(folder, holder=key)
     assert "no signature m.json.sig" in check_of(with_budget, signers).detail
-    signed = verify.create_signature(with_budget.read_bytes(), key, with_budget=True)
+    signed = verify.create_signature(with_budget.read_bytes(), key, budgeted=True)
     verify.signature_path(with_budget).write_bytes(signed)
     assert check_of(with_budget, signers).passed
     assert not check_of(with_budget, signers_of(folder, other=other)).passed
@@ -112,14 +112,14 @@ def test_wrong_calls(with_budget, monkeypatch):
     (with_budget.parent / "key").write_text("no key")
     with pytest.raises(PrivacyParameterError, match="could not sign with"):
         verify.create_signature(
-            with_budget.read_bytes(), with_budget.parent / "key", with_budget=False
+            with_budget.read_bytes(), with_budget.parent / "key", budgeted=False
         )
     with pytest.raises(PrivacyParameterError, match="file of signers"):
         xgb_dp.verify(with_budget, signers=with_budget.parent / "nobody")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install the OpenSSH client"):
         verify.create_signature(
-            with_budget.read_bytes(), with_budget.parent / "key", with_budget=False
+            with_budget.read_bytes(), with_budget.parent / "key", budgeted=False
         )
 
 

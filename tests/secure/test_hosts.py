@@ -126,10 +126,10 @@ def test_somebody_on_a_link_ends_the_training_on_all_hosts(network, tmp_path):
     parties[1] = (host, ["env", *(f"{name}={value}" for name, value in link.items()), *words])
     _, *results = network([tracker, *parties], tmp_path)
     assert log.read_text() == "x"
-    said = [result["said"] for result in results]
-    assert all(result["code"] == 1 for result in results), said
-    assert any("was changed in transit" in text for text in said), said
-    assert all("Masked sums: " in text for text in said), said
+    texts = [result["said"] for result in results]
+    assert all(result["code"] == 1 for result in results), texts
+    assert any("was changed in transit" in text for text in texts), texts
+    assert all("Masked sums: " in text for text in texts), texts
     for name in PARTIES:
         assert not (tmp_path / f"{name}.json").exists()
         budget = Budget(tmp_path / f"{name}.budget.json", epsilon=4.0, delta=4e-6)

@@ -51,7 +51,7 @@ def test_the_hash_is_that_of_the_standard(size):
 def test_a_message_is_that_of_the_proof():
     """The pads and the tags, from the keys of pairs, in a second implementation."""
     keys, what = pair_keys(WORLD), "leaves"
-    said = Worker(1, keys, b"these" + bytes(27)).send_shares(VALUES[1], what)
+    message = Worker(1, keys, b"these" + bytes(27)).send_shares(VALUES[1], what)
     sizes = [n.to_bytes(8, "little") for n in (len(what), SIZE)]
     start = b"these" + bytes(27) + sizes[0] + what.encode() + sizes[1]
     context = hashlib.sha256(start).digest()
@@ -62,12 +62,12 @@ def test_a_message_is_that_of_the_proof():
         )
         pads = ChaCha20Source(key, 0)
         masked = [(v + sign * pads.next64()) % 2**64 for v in masked]
-    assert said[:SIZE].tolist() == masked
-    digest = hashlib.sha256(said[:SIZE].tobytes()).digest()
+    assert message[:SIZE].tolist() == masked
+    digest = hashlib.sha256(message[:SIZE].tobytes()).digest()
     text = b"dp-sums." + (1).to_bytes(4, "little") + context + digest
     for peer in range(WORLD):
         tag = hmac.digest(keys[1, peer].tobytes(), text, "sha256")[:16] if peer != 1 else bytes(16)
-        assert said[SIZE + TAG * peer :][:TAG].tobytes() == tag
+        assert message[SIZE + TAG * peer :][:TAG].tobytes() == tag
 
 
 def test_honest_workers_read_their_sums_one_after_the_other():

@@ -39,9 +39,9 @@ def handshakes(files: Path, agreed: str = "plan") -> list[Handshake]:
     return [Handshake(me, agreed, rank, len(NAMES)) for rank, me in enumerate(parties)]
 
 
-def as_it_is(rank: int, said: list[str]) -> list[str]:
+def as_it_is(rank: int, messages: list[str]) -> list[str]:
     del rank
-    return said
+    return messages
 
 
 def exchange(
@@ -125,11 +125,11 @@ def test_a_key_put_in_place_of_anothers_is_refused(files):
     """The man in the middle of a key exchange: to worker 0, his keys stand for those of 1."""
     public = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
 
-    def in_the_middle(rank: int, said: list[str]) -> list[str]:
+    def in_the_middle(rank: int, messages: list[str]) -> list[str]:
         other = 1 if rank == 0 else 0 if rank == 1 else None
         if other is not None:
-            said[other] = f"{said[other].split(' ')[0]} {public}"
-        return said
+            messages[other] = f"{messages[other].split(' ')[0]} {public}"
+        return messages
 
     refused(
         exchange(handshakes(files), in_the_middle),
@@ -161,9 +161,9 @@ def test_the_name_of_a_party_without_its_key_is_refused(files):
     claimed = workers[2].hello.split(" ")[0]
     lie_of_two = f"{claimed} {impostor.hello.split(' ')[1]}"
 
-    def lie(rank: int, said: list[str]) -> list[str]:
-        said[2] = lie_of_two if rank != 2 else said[2]
-        return said
+    def lie(rank: int, messages: list[str]) -> list[str]:
+        messages[2] = lie_of_two if rank != 2 else messages[2]
+        return messages
 
     workers[2] = impostor
     results = exchange(workers, lie)
@@ -180,13 +180,13 @@ def test_an_old_exchange_played_back_is_refused(files):
     hellos = [w.hello for w in old]
     signatures = [w.sign(hellos) for w in old]
 
-    def hello(rank: int, said: list[str]) -> list[str]:
-        said[1] = hellos[1] if rank != 1 else said[1]
-        return said
+    def hello(rank: int, messages: list[str]) -> list[str]:
+        messages[1] = hellos[1] if rank != 1 else messages[1]
+        return messages
 
-    def signature(rank: int, said: list[str]) -> list[str]:
-        said[1] = signatures[1] if rank != 1 else said[1]
-        return said
+    def signature(rank: int, messages: list[str]) -> list[str]:
+        messages[1] = signatures[1] if rank != 1 else messages[1]
+        return messages
 
     results = exchange(handshakes(files), hello, signature)
     refused(
@@ -197,8 +197,8 @@ def test_an_old_exchange_played_back_is_refused(files):
 def test_workers_in_another_order_are_refused(files):
     """Whoever gives out the ranks tells worker 0 that 1 and 2 are each other."""
 
-    def swap(rank: int, said: list[str]) -> list[str]:
-        return [said[0], said[2], said[1]] if rank == 0 else said
+    def swap(rank: int, messages: list[str]) -> list[str]:
+        return [messages[0], messages[2], messages[1]] if rank == 0 else messages
 
     refused(exchange(handshakes(files), swap, swap), *["signature is invalid"] * 3)
 
@@ -223,10 +223,10 @@ def test_a_copy_of_a_process_is_refused(files):
     refused(exchange(workers), *["the same training key"] * 3)
 
 
-@pytest.mark.parametrize("said", ["", "00", "zz zz", "00 00 00", f"{'0' * 64} {'0' * 64}"])
-def test_garbage_is_refused(said, files):
+@pytest.mark.parametrize("messages", ["", "00", "zz zz", "00 00 00", f"{'0' * 64} {'0' * 64}"])
+def test_garbage_is_refused(messages, files):
     def garbage(rank: int, all_said: list[str]) -> list[str]:
-        all_said[1] = said if rank != 1 else all_said[1]
+        all_said[1] = messages if rank != 1 else all_said[1]
         return all_said
 
     refused(exchange(handshakes(files), garbage)[::2], "worker 1", "worker 1")
@@ -236,8 +236,8 @@ def test_garbage_is_refused(said, files):
 
 
 def test_what_a_worker_said_comes_back_to_it_unchanged(files):
-    def change(rank: int, said: list[str]) -> list[str]:
-        return [*said[:1], *said[:1], *said[2:]] if rank == 1 else said
+    def change(rank: int, messages: list[str]) -> list[str]:
+        return [*messages[:1], *messages[:1], *messages[2:]] if rank == 1 else messages
 
     assert "changed in transit" in str(exchange(handshakes(files), change)[1])
 

@@ -199,9 +199,9 @@ def test_in_the_clear_exact_sums_are_sent(sent):
     """The search below finds what is there."""
     total = sum(exact(rank) for rank in range(WORLD))
     for rank, (_, stream) in enumerate(sent["unmasked"]):
-        said = exact(rank) if rank > 0 else total  # rank 0 has added all up
-        assert said.tobytes() in stream
-        assert uniform(np.frombuffer(stream[: said.nbytes], np.uint64)) < ALARM
+        array = exact(rank) if rank > 0 else total  # rank 0 has added all up
+        assert array.tobytes() in stream
+        assert uniform(np.frombuffer(stream[: array.nbytes], np.uint64)) < ALARM
 
 
 @pytest.mark.parametrize("task", ["masked", "again"])
@@ -241,7 +241,7 @@ def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent):
 
 def test_a_worker_with_keys_of_its_own_ends_the_release_on_all(answers):
     """Nobody can check its tags, and it can check nobody's."""
-    assert all("cannot be authenticated" in said for said in answers["out of step"])
+    assert all("cannot be authenticated" in text for text in answers["out of step"])
 
 
 # ------------------------------------------------------------------------- a worker dies

@@ -45,8 +45,8 @@ def refusal(plan: dict[str, Any]) -> str:
 
 # Objective, features, what is taken, what makes it unproved, and what the library says.
 RULES: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = [
-    (SQUARED, ON_GRID, GAIN, PERSON, "every row counts 1"),
-    (SQUARED, ON_GRID, VALUES, PERSON, "every row counts 1"),
+    (SQUARED, ON_GRID, GAIN, PERSON, "every row has weight 1"),
+    (SQUARED, ON_GRID, VALUES, PERSON, "every row has weight 1"),
     (SQUARED, ON_GRID, COUNTS, PERSON, "drops single rows"),
     (LOGISTIC, MIXED, PERSON | {"row_bound": {"mode": "clip"}},
      {"row_bound": {"hessian_bound": "0.0"}}, "`hessian_bound` must be above 0"),
@@ -133,7 +133,7 @@ def test_losses_that_no_proof_covers(name, change, says):
 
 @pytest.mark.parametrize("plan", [GAIN, VALUES], ids=["gain", "output"])
 def test_weights_that_no_proof_covers(plan):
-    """Their bounds are proved only if every row counts 1."""
+    """Their bounds are proved only if every row has weight 1."""
     one = make_plan(SQUARED, True, ON_GRID, **plan)
     X, y = np.zeros((6, 4)), np.zeros(6)
     d = xgb.DMatrix(X, y, weight=np.ones(6), feature_types=["q", "q", "q", "c"])

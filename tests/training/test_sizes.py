@@ -368,11 +368,11 @@ def test_the_family_wastes_little(epsilon):
     assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
     for plan in prepared.plans:
         alone = calibrate(plan.mechanisms, shares_of(plan.settings, counts=True), epsilon, 1e-6)
-        own, best = (
+        chosen, best = (
             math.fsum(mu2_of_kind(e, (e.label, e.mechanism)) for e in noise.events)
             for noise in (plan.noise, alone)
         )
-        assert own >= 0.994 * best  # mu goes with epsilon: 0.3%
+        assert chosen >= 0.994 * best  # mu goes with epsilon: 0.3%
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 30.0, 1e5])

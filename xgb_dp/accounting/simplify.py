@@ -125,7 +125,7 @@ class Terms:
 
 
 def simplify(events: Iterable[Event], assignments: int) -> Terms:
-    """Convert events to terms, for rows with this many independent draws (`assignments`).
+    """Convert events to terms for a group of rows; `assignments` counts their independent draws.
 
     Laplace noise comes first, because its dominating pair does not depend on earlier releases.
     Selections of unequal range keep their order.
@@ -137,7 +137,7 @@ def simplify(events: Iterable[Event], assignments: int) -> Terms:
 
 @singledispatch
 def touched(event: Event, assignments: int) -> Sequence[Event]:
-    """Events to account for, if the rows have this many independent draws; by default, `event`."""
+    """The events that rows with `assignments` independent draws touch; one event by default."""
     return [event]
 
 

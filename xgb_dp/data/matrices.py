@@ -154,13 +154,13 @@ def check_persons_apart(persons: Persons | None) -> None:
         return
     kinds = set(workers.all_gather(persons.kind)) - {""}
     key = bytes.fromhex(workers.all_gather(secrets.token_hex(32) if rank == 0 else "")[0])
-    mine = persons.hashes(key).tobytes()
-    ours = {mine[i : i + 16] for i in range(0, len(mine), 16)}
+    local = persons.hashes(key).tobytes()
+    known = {local[i : i + 16] for i in range(0, len(local), 16)}
     shared = False
     for root in range(world):
-        theirs = workers.broadcast(root, mine)
+        remote = workers.broadcast(root, local)
         if root < rank:
-            shared |= any(theirs[i : i + 16] in ours for i in range(0, len(theirs), 16))
+            shared |= any(remote[i : i + 16] in known for i in range(0, len(remote), 16))
 
     def refuse() -> None:
         if len(kinds) > 1:

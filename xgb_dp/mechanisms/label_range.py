@@ -39,7 +39,7 @@ def _default_target_unit(s: Config) -> str:
 
 
 def _may_count_weights(s: Config) -> bool:
-    """Whether a weight bound above 1 scales gradients, and noise is Gaussian."""
+    """Whether weights scale the gradients (their bound exceeds 1) and noise may be Gaussian."""
     bounded = (s["dp_max_weight"] or 1.0) > 1.0 and s["dp_objective"] is None
     return bounded and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 

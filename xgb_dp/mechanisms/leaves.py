@@ -82,7 +82,7 @@ _PARAMETERS = (
 _RULES = (
     Rule("no scale_pos_weight with gradient leaves",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
-         "`scale_pos_weight` has no effect with dp_leaf='gradient', where every row counts 1. "
+         "`scale_pos_weight` has no effect with dp_leaf='gradient', where every row has weight 1. "
          "Remove it."),
     Rule("no leaf noise with noisy histograms",
          lambda s: s["dp_leaf_noise"] != "gaussian" and s.noisy_sums,
@@ -100,7 +100,7 @@ _RULES = (
     Rule("output leaves need rows as units",
          lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
          "`dp_leaf_noise`='output' is refused with {`dp_privacy_id`}: the sensitivity of a leaf "
-         "value is proved only if every row counts 1, but the rows of a person are scaled down. "
+         "value is proved only if every row has weight 1, but rows of a person are scaled down. "
          "Use 'gaussian' or 'laplace'.", PrivacyRefusal),
     # The arithmetic of the sensitivity is exact up to this limit.
     Rule("largest denominator of output leaves",

@@ -159,7 +159,7 @@ class Mechanisms:
         recorded = dict(draw)
         if recorded.get("unit", ROW) != self.unit:
             raise LedgerError(
-                "The library has drawn noise for another privacy unit than its plan specifies."
+                "The library has drawn noise for a different privacy unit than its plan specifies."
             )
         mechanism = self._labelled(recorded["release"])
         if isinstance(mechanism, Splits) and recorded.pop("range", None) != mechanism.range:

@@ -125,7 +125,7 @@ _RULES = (
     Rule("score gain needs rows as units",
          lambda s: s.unit == "person" and s["dp_score"] == "gain",
          "`dp_score`='gain' is refused with {`dp_privacy_id`}: its range is proved only if every "
-         "row counts 1, but the rows of a person are scaled down. Use 'l1' or 'newton'.",
+         "row has weight 1, but the rows of a person are scaled down. Use 'l1' or 'newton'.",
          PrivacyRefusal),
     Rule("score clip needs score newton",
          lambda s: "dp_score_clip" in s.given and s["dp_score"] != "newton",

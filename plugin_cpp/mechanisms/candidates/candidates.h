@@ -36,7 +36,7 @@ namespace xgboost::dp {
 class CellSums {
  public:
   /**
-   * @param features Ascending, at least one.
+   * @param features Features to count, in ascending order; at least one.
    * @param n_cells  Number of cells of each feature.
    */
   CellSums(Context const* ctx, std::vector<bst_feature_t> features,

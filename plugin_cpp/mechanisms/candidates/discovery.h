@@ -21,10 +21,9 @@
 namespace xgboost::dp {
 /**
  * @brief Release the counts of all columns, and derive cuts from them.
- *
- * @param values    Column by column; finite, or NaN for missing values.
+ * @param values    The values, column by column; each is finite, or NaN if it is missing.
  * @param weights   The weight of each row, from 0 to 2^shift.
- * @param n_columns At least one.
+ * @param n_columns Number of columns, at least one.
  * @param request   JSON: levels, max_bin, shift, sigma2, persons, private, noise_free, test_key.
  *
  * @return JSON: for each column `missing`, `leaves` as [low, high, count] and `cuts`; `events`.

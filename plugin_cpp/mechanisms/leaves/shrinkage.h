@@ -77,8 +77,8 @@ class StrataPrior {
    * @brief Posterior means of the leaf weights of a complete tree.
    *
    * @param leaves       The 2^depth leaves from left to right; `grad` is after the L1 penalty.
-   * @param row_variance See RowVariance. It must be positive if the sums have no noise.
-   * @param noise_share  Of the noise variance that the posterior counts.
+   * @param row_variance Result of RowVariance. It must be positive if the sums have no noise.
+   * @param noise_share  Share of the noise variance that the posterior counts.
    * @param stratum      Stratum of each Walsh function.
    */
   [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
