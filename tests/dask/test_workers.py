@@ -47,8 +47,8 @@ def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
 
 def test_categories_of_a_data_frame_are_not_sent(collective):
     """They may be those that occur; only the declared ones are public."""
-    own = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
-    assert common_schema(own) == own
+    schema = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
+    assert common_schema(schema) == schema
     assert collective.sent == [[["a"], True, [0], True, None, 1]]
 
 
