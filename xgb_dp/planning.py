@@ -24,11 +24,11 @@ from .errors import BudgetError
 from .mechanisms.label_sums import LabelSums
 from .mechanisms.plan import MECHANISMS, Mechanisms
 from .mechanisms.splits import finest_grid, plan_range
+from .parameters.config import Config
 from .request.default_plans import is_sparse, position, settings_of_sizes
 from .request.guarantee import shares_of
 from .request.params import PARAMETERS
 from .request.schema import integer_weights
-from .request.settings import Settings
 
 
 def without_reals(value: Any) -> Any:
@@ -40,7 +40,7 @@ def without_reals(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-def draft(s: Settings, *, counts: bool = False, presence: bool = False) -> dict[str, Any]:
+def draft(s: Config, *, counts: bool = False, presence: bool = False) -> dict[str, Any]:
     """The plan of one training without its noise.
 
     Args:
@@ -140,7 +140,7 @@ def _name(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def low_level(s: Settings) -> dict[str, Any]:
+def low_level(s: Config) -> dict[str, Any]:
     """Ordinary XGBoost parameters with the private defaults, without an intercept.
 
     XGBoost stores 32-bit floats and refuses numbers below their range, which therefore become 0
@@ -157,7 +157,7 @@ def low_level(s: Settings) -> dict[str, Any]:
     return low
 
 
-def public_inputs(s: Settings) -> dict[str, Any]:
+def public_inputs(s: Config) -> dict[str, Any]:
     """All inputs that the training treats as public, for the ledger and the statement."""
     named = list(zip(s.schema.names, s.features, strict=True))
     out: dict[str, Any] = {
@@ -194,14 +194,14 @@ def public_inputs(s: Settings) -> dict[str, Any]:
     return {k: v for k, v in out.items() if v is not None}
 
 
-def _bounds(s: Settings) -> list[Any] | None:
+def _bounds(s: Config) -> list[Any] | None:
     """The range of the target, or a list of ranges for several targets; None for classes."""
     if s.target is not None:
         return list(s.target)
     return [list(bounds) for bounds in s.targets] or None
 
 
-def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:
+def choice(plans: Sequence[Config], position: int, count: float | None) -> dict[str, Any]:
     """Record of a choice between plans: where they differ, the one taken, and the row count."""
     shown = [public_inputs(s)["hyperparameters"] for s in plans]
     differ = [name for name in shown[0] if any(s.get(name) != shown[0][name] for s in shown)]
@@ -223,7 +223,7 @@ def _recorded(value: Any) -> Any:
 class Prepared:
     """A checked and calibrated training that has not read any rows."""
 
-    settings: Settings  # the user's checked settings with all defaults
+    settings: Config  # the user's checked settings with all defaults
     draft: Mapping[str, Any]  # the plan without noise
     mechanisms: Mechanisms  # the mechanisms of the plan
     noise: Calibration  # the noise of each mechanism
@@ -271,7 +271,7 @@ class Family:
         return position(self.limits[:last], rows)
 
 
-def calibrated(settings: Settings) -> Prepared:
+def calibrated(settings: Config) -> Prepared:
     """Plan and calibrate a training with checked settings. Reads no rows."""
     target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group_size"]
     limits, variants = settings_of_sizes(settings)

@@ -259,7 +259,7 @@ def test_every_rule_has_a_case():
 def test_every_rule_is_checked(labels, name, given, monkeypatch):
     """With its own message, and nothing else is wrong: without the rule it would be read."""
     if name != "masked sums need several workers":
-        monkeypatch.setattr("xgb_dp.request.settings.this_worker", lambda: (0, 3))
+        monkeypatch.setattr("xgb_dp.parameters.config.this_worker", lambda: (0, 3))
     (rule,) = (rule for rule in RULES if rule.name == name)
     continues = name == "no base_score with xgb_model"
     schema = replace(SCHEMAS.get(name, SCHEMA), labels=labels)

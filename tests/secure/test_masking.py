@@ -16,7 +16,8 @@ from tests.secure.messages import Words, sum_up, workers
 from tests.stated import describe_plan
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
-from xgb_dp.request import masking, settings
+from xgb_dp.parameters import config
+from xgb_dp.request import masking
 from xgb_dp.request.schema import Schema
 from xgb_dp.training import prepare
 
@@ -155,7 +156,7 @@ def resolve(p: dict[str, Any]) -> masking.Masking:
 
 @pytest.fixture()
 def three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "this_worker", lambda: (0, 3))
+    monkeypatch.setattr(config, "this_worker", lambda: (0, 3))
 
 
 @pytest.mark.usefixtures("three_workers")

@@ -9,7 +9,8 @@ from typing import Any
 from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
-from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Integer, OneOf
 from . import column_sums
 from .mechanism import (

@@ -11,7 +11,8 @@ import numpy as np
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, columns_sens2
 from ..errors import PrivacyRefusal
-from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import OneOf
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
@@ -41,7 +42,7 @@ _RULES = (
          "`dp_start`='columns' needs a released intercept, because the first trees are centred on "
          "it. Remove `base_score`, `dp_base_margin` or xgb_model."),
     Rule("column start needs numeric columns",
-         lambda s: s.starts_from_columns and any(f.kind == "categorical" for f in s.features),
+         lambda s: s.starts_from_columns and bool(s.schema.categorical),
          "`dp_start`='columns' requires numeric columns, because it sums the cells above 0. Encode "
          "categories as 0/1 columns, or remove it."),
     Rule("column start without constraints",

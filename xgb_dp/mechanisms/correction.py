@@ -9,7 +9,8 @@ from typing import Any
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, correction_sens2
 from ..errors import BudgetError
-from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Flag
 from .mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise, grid_sigma2
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, feature_cells, leaf_coordinates
-from ..parameters.parameter import Config
+from ..parameters.config import Config
 from .mechanism import DrawBudget, Mechanism, Noise, grid_sigma2
 from .splits import NOISY_SUMS
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import LABEL_CELLS, LabelSumSizes, RowBound
-from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import OneOf
 from .label_sums import labels_request
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise

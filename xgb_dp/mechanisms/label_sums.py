@@ -13,7 +13,8 @@ from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import LABEL_CELLS, LabelSumSizes, RowBound
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _COUNT = 0.009  # budget share of the label sums, or of the number of rows alone
@@ -65,6 +66,12 @@ def _one(name: str, value: Any, s: Config) -> float:
     return number
 
 
+def _public_start(s: Config) -> Any:
+    """Published systems start from an intercept without information; otherwise it is released."""
+    published = s["dp_preset"] != "default" and not s.continues and s.trees_per_round == 1
+    return s.neutral_base_score if published else None
+
+
 def _finite(name: str, value: Any) -> float:
     """Read a number that is finite as a 32-bit float, the precision of XGBoost."""
     largest = float(np.finfo(np.float32).max)
@@ -78,7 +85,7 @@ _PARAMETERS = (
               _exposures, None, PUBLIC, "sensitivity", Table.LOSSES,
               unit="exposure", values="(low, high) within 1e-12 and 1e12",
               shown="none; required with dp_base_margin for these objectives", recorded=False),
-    Parameter("base_score", "Public intercept.", _intercepts, None, PUBLIC, "XGBoost",
+    Parameter("base_score", "Public intercept.", _intercepts, _public_start, PUBLIC, "XGBoost",
               unit="prediction; margin for binary:logitraw and several classes",
               values="number, or list of K numbers for several classes or targets",
               shown="none; the intercept is released privately", recorded=False),

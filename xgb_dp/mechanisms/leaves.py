@@ -9,7 +9,8 @@ from typing import Any
 from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, leaf_coordinates, leaf_sens
 from ..errors import PrivacyRefusal
-from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Flag, Number, OneOf
 from .mechanism import DrawBudget, Mechanism, Noise, grid_sigma2, laplace_scale
 from .splits import NOISY_SUMS

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
 from ..errors import BudgetError
-from ..parameters.parameter import Config, Parameter, Rule
+from ..parameters.config import Config
+from ..parameters.parameter import Parameter, Rule
 
 EXACT_BITS = 20
 """Shift of counts that are released without noise."""

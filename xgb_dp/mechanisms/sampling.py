@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Integer, Number
 
 SAMPLE_BITS = 32

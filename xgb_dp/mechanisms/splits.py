@@ -10,7 +10,8 @@ from typing import Any
 from ..accounting.events import ExponentialEvent, PlainEvent
 from ..accounting.sensitivity import MAX_RANGE, RowBound, range_int
 from ..errors import BudgetError, LedgerError, PrivacyRefusal
-from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Flag, Integer, Number, OneOf
 from .mechanism import DrawBudget, Mechanism, Noise
 
@@ -62,6 +63,14 @@ def _complete(s: Config) -> bool:
     return s["dp_split"] == "exponential" and not s["dp_no_split"]
 
 
+def _levels(s: Config) -> int:
+    return 2 if _complete(s) else 1
+
+
+def _prior(s: Config) -> float:
+    return 0.5 if s["dp_split"] == "exponential" else 0.0
+
+
 def _selections_only(name: str) -> Rule:
     return Rule(
         f"{name} needs the exponential mechanism",
@@ -93,7 +102,7 @@ _PARAMETERS = (
               "otherwise 'per_class'", plan="class_trees"),
     Parameter("dp_split_levels", "Number of tree levels that one selection fills, by a partition "
               "of a feature into 2^levels parts.", Integer(1, 4),
-              lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
+              _levels, SPENDS, "exponential-mechanism", Table.DEFAULT,
               unit="levels", shown="2; 1 with dp_no_split or another dp_split; "
               "see [Rounds](#rounds)", plan="split_levels"),
     Parameter("dp_split_candidates", "Number of random partitions per feature in a selection of "
@@ -101,7 +110,7 @@ _PARAMETERS = (
               Table.DEFAULT, unit="candidates", plan="split_candidates"),
     Parameter("dp_split_prior", "Weight of the released gains of earlier trees in the selection "
               "of features.", Number(0, 0.999),
-              lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
+              _prior, FREE,
               "exponential-mechanism", Table.DEFAULT, shown="0.5; 0 with another dp_split",
               plan="split_prior"),
     Parameter("dp_no_split", "Lets the exponential mechanism choose not to split a node, with "

@@ -16,12 +16,13 @@ from ..accounting import Event, SelectionEvent, make_accountant
 from ..calibrate import calibrate, calibrate_family
 from ..engine.saved_model import SavedModel
 from ..mechanisms.plan import Mechanisms
+from ..parameters.config import Config
 from ..planning import draft
 from ..request.guarantee import shares_of
 from ..request.objectives import OBJECTIVES, OWN_PARAMETERS
 from ..request.params import PARAMETERS
+from ..request.resolution import recorded
 from ..request.schema import MOST_COLUMNS, Schema
-from ..request.settings import Settings
 from .ledger_model import Ledger, TrainingRecord
 
 NOISE = frozenset({"sigma2", "scale", "eps_num"})
@@ -36,7 +37,7 @@ _TOLERANCE = 0.02
 class RecordedPlans:
     """The possible plans that follow from recorded settings."""
 
-    settings: tuple[Settings, ...]
+    settings: tuple[Config, ...]
     mechanisms: tuple[Mechanisms, ...]
     chosen_plan: int | None  # index of the executed plan; None for a single plan
 
@@ -69,12 +70,12 @@ def recorded_plans(
 
 def settings_of_record(
     public: Mapping[str, Any], target: tuple[float, float], plan: Mapping[str, Any]
-) -> Settings:
+) -> Config:
     """Rebuild the settings of a training from its ledger."""
-    recorded = {**public["hyperparameters"], **plan}
+    shown = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
     # A parameter missing from the ledger was unset: an earlier version did not have it.
-    given = {name: recorded[key] for name, key in names.items() if recorded.get(key) is not None}
+    given = {name: shown[key] for name, key in names.items() if shown.get(key) is not None}
     score, unit = public["base_score"], public.get("unit")
     others = {
         "tree_method": "dp_hist",
@@ -84,7 +85,7 @@ def settings_of_record(
         "dp_privacy_id": None if unit is None else public.get("unit_column") or True,
         "dp_max_rows_per_person": public.get("max_rows_per_person"),
         "dp_max_weight": public.get("max_weight"),
-        "dp_weight_unit": recorded.get("weight_unit", "declared"),
+        "dp_weight_unit": shown.get("weight_unit", "declared"),
         "dp_exposure_bounds": public.get("exposure_bounds"),
         "dp_public_num_rows": public.get("public_num_rows"),
         "dp_target_bounds": _ranges(public.get("target_bounds")),
@@ -93,10 +94,10 @@ def settings_of_record(
         **{name: _numbers(public[name]) for name in OWN_PARAMETERS if name in public},
     }
     given |= {name: value for name, value in others.items() if value is not None}
-    given |= _columns(public, recorded)
-    values = {"dp_budget_shares": dict(given.pop("dp_budget_shares"))}
+    given |= _columns(public)
+    known = {"dp_budget_shares": dict(given.pop("dp_budget_shares"))}
     if "own_objective" in public:
-        values["dp_objective"] = public["own_objective"]
+        known["dp_objective"] = public["own_objective"]
     width, bounds = public["columns"], public.get("target_bounds", [0])
     schema = Schema(
         names=[str(i) for i in range(width)],
@@ -105,10 +106,10 @@ def settings_of_record(
         dictionaries={},
         labels=len(bounds) if isinstance(bounds[0], list) else 1,
     )
-    return Settings(given, schema, recorded["rounds"], score == "model", values)
+    return recorded(given, schema, shown["rounds"], score == "model", known)
 
 
-def _columns(public: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(public: Mapping[str, Any]) -> dict[str, Any]:
     """Declare as many columns of each kind as recorded; their order does not matter."""
     place = itertools.count()
     sizes = public["categories"].values()

@@ -29,8 +29,8 @@ from .formatting import round_up
 from .ledger_model import Ledger
 
 if TYPE_CHECKING:
+    from ..parameters.config import Config
     from ..request.schema import Schema
-    from ..request.settings import Settings
     from .ledger_model import TrainingRecord
 
 # Warnings point at the first caller outside of these.
@@ -76,7 +76,7 @@ def warn(strings: Iterable[str]) -> None:
         warnings.warn(string, PrivacyWarning, stacklevel=level)
 
 
-def target_warnings(settings: Settings) -> list[str]:
+def target_warnings(settings: Config) -> list[str]:
     """Describe the weaknesses of a training's target (epsilon, delta)."""
     if math.isinf(settings.epsilon):
         return [
@@ -87,7 +87,7 @@ def target_warnings(settings: Settings) -> list[str]:
     return concerns(settings.epsilon, settings.delta, public_num_rows, unit)
 
 
-def learning_rate_warnings(settings: Settings) -> list[str]:
+def learning_rate_warnings(settings: Config) -> list[str]:
     """Warn if the learning rate and number of rounds are too small for the fit to converge."""
     eta, rounds = settings["eta"], int(settings.rounds)
     if "eta" not in settings.given or settings["dp_preset"] != "default" or settings.continues:

@@ -9,7 +9,8 @@ import math
 
 from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
-from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Number, OneOf
 from .objectives import CLIPS, TARGETS, residual_clip
 

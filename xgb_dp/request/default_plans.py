@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..mechanisms.splits import OF_TREES
+from ..parameters.config import Config
 from ..parameters.parse import OpenRounds
-from .settings import Settings
+from .resolution import changed
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,15 @@ def is_sparse(rows: float, present: float, meetings: float) -> bool:
     return present < SPARSE * rows and present * present < meetings * rows
 
 
-def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
+def settings_of_sizes(s: Config) -> tuple[list[float], list[Config]]:
     """Limits and settings of the possible plans; all keep the parameters set by the user."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     limits, sizes = _open_sizes(s)
-    return limits, [s.changed(changes, rounds) for rounds, changes in sizes]
+    return limits, [changed(s, changes, rounds) for rounds, changes in sizes]
 
 
-def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
+def _open_sizes(s: Config) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
     """The row count below which each plan applies, and its rounds and other changes."""
     if not _follows_rows(s):
         return [math.inf], [(int(s.rounds), {})]
@@ -145,7 +146,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
     return limits, changes
 
 
-def _may_start_from_columns(s: Settings) -> bool:
+def _may_start_from_columns(s: Config) -> bool:
     """Whether the plan may depend on the number of present cells."""
     return (
         s.kind == "binary"
@@ -159,7 +160,7 @@ def _may_start_from_columns(s: Settings) -> bool:
     )
 
 
-def _follows_rows(s: Settings) -> bool:
+def _follows_rows(s: Config) -> bool:
     """Whether the number of rounds may depend on the number of rows."""
     return (
         s["dp_preset"] == "default"
@@ -171,7 +172,7 @@ def _follows_rows(s: Settings) -> bool:
     )
 
 
-def _rounds(s: Settings, size: Size) -> int:
+def _rounds(s: Config, size: Size) -> int:
     """Number of rounds of a plan; more if the user's learning rate is below the plan's own."""
     if "eta" not in s.given:
         return size.rounds
@@ -180,7 +181,7 @@ def _rounds(s: Settings, size: Size) -> int:
     return min(math.ceil(size.rounds * max(1.0, mean / max(s["eta"], 1e-3))), most)
 
 
-def _changes(s: Settings, size: Size) -> dict[str, Any]:
+def _changes(s: Config, size: Size) -> dict[str, Any]:
     """The values that a plan gives to parameters the user has not set."""
     changes: dict[str, Any] = {"eta": size.eta}
     # A learning rate from the user applies to all rounds; a geometric clip needs a constant rate.

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias, named
 from ..parameters import parse
-from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Integer, Number, OneOf
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective
@@ -51,7 +52,11 @@ def _default_objective(s: Config) -> str:
 
 def _objective_default(name: str, value: Any) -> Callable[[Config], Any]:
     """Default of a parameter that some objectives have; None for other objectives."""
-    return lambda s: value if name in s.objective.parameters else None
+
+    def default(s: Config) -> Any:
+        return value if name in s.objective.parameters else None
+
+    return default
 
 
 def _target_bounds(

@@ -13,7 +13,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..parameters.parameter import Config
+from ..parameters.config import Config
 
 
 def _weight(s: Config) -> float:

@@ -15,7 +15,8 @@ from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..mechanisms.plan import MECHANISMS
-from ..parameters.parameter import SPENDS, Config, Parameter, Rule
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule
 from ..parameters.parse import Integer, OpenRounds
 from . import bound, guarantee, labels, masking, trees
 
@@ -75,14 +76,15 @@ _MASKED = (
 )
 # fmt: on
 
-RULES = (
-    *labels.RULES,
-    *guarantee.RULES,
+LABEL_RULES = (*labels.RULES, *guarantee.RULES)
+"""Rules of labels and guarantee, checked before the parameters of the trees are read."""
+OTHER_RULES = (
     *(rule for mechanism in MECHANISMS for rule in mechanism.rules),
     *trees.RULES,
     *bound.RULES,
     *_MASKED,
 )
+RULES = (*LABEL_RULES, *OTHER_RULES)
 """All rules, in the order of their checks."""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import PrivacyParameterError
-from ..parameters.parameter import Config
+from ..parameters.config import Config
 
 _MOST = 1000  # instructions
 _SHOWN = 2000  # characters of the record

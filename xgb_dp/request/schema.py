@@ -18,7 +18,7 @@ import numpy as np
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, named
 from ..parameters import parse
-from ..parameters.parameter import Config
+from ..parameters.config import Config
 
 MOST_COLUMNS = (1 << 20) - 1
 """Largest number of columns; :func:`xgb_dp.verify` can still recompute the releases of a plan."""

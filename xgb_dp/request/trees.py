@@ -7,7 +7,8 @@ from typing import Any
 from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
 from ..mechanisms.splits import SPLITS, tree_default
-from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
+from ..parameters.config import Config
+from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Flag, Integer, Number, OneOf, Reader, plain, show
 from .schema import by_column, interaction_sets, monotone_directions
 
@@ -28,6 +29,18 @@ def _refusal(got: str) -> PrivacyRefusal:
         "training requires tree_method='dp_hist' or 'dp_approx'. Set one of them, or remove the "
         "dp_* parameters and the private model to train without privacy."
     )
+
+
+def _features_of_tree(name: str, value: Any, s: Config) -> int:
+    return Integer(1, s.schema.width)(name, value)
+
+
+def _default_features_of_tree(s: Config) -> int:
+    return max(1, int(s["colsample_bytree"] * s.schema.width))
+
+
+def _no_directions(s: Config) -> tuple[int, ...]:
+    return (0,) * s.schema.width
 
 
 def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
@@ -63,8 +76,7 @@ PARAMETERS = (
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
     Parameter("dp_features_per_tree", "Number of features that a tree may use.",
-              lambda name, value, s: Integer(1, s.schema.width)(name, value),
-              lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
+              _features_of_tree, _default_features_of_tree, PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="the fraction colsample_bytree of all features", plan="features_per_tree"),
     Parameter("dp_feature_order", "Selection of the features of a tree: drawn at random "
@@ -92,7 +104,7 @@ PARAMETERS = (
               unit="fraction of features", recorded=False),
     Parameter("monotone_constraints", "Direction of the prediction in each feature: 1 for "
               "increasing, -1 for decreasing, 0 for no constraint.", monotone_directions,
-              lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
+              _no_directions, PUBLIC, "constraints",
               values="list with one entry per column, a string of such a list, or {name: "
               "direction}",
               shown="none", plan="monotone"),

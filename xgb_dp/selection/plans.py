@@ -21,11 +21,12 @@ from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, alias, named
 from ..mechanisms.splits import default_trees
 from ..parameters import parse
+from ..parameters.config import Config
 from ..planning import calibrated
+from ..request import resolution
 from ..request.default_plans import settings_of_sizes
 from ..request.names import flatten
 from ..request.schema import Schema
-from ..request.settings import Settings
 from ..training.prepare import checked
 from .scores import Score
 
@@ -51,7 +52,7 @@ class Trial:
     params: Params  # without `dp_epsilon` and `dp_delta`, with defaults that depend on epsilon
     change: Params  # changes to the common parameters, as given
     rounds: int  # boosting rounds; the default if not given
-    settings: Settings  # validated `params`
+    settings: Config  # validated `params`
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _trial(
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
     if len(settings_of_sizes(settings)[1]) == 1:  # else the trees depend on the number of rows
         trees = default_trees(settings)
-        user, settings = user | trees, settings.changed(trees)
+        user, settings = user | trees, resolution.changed(settings, trees)
     return Trial(user, dict(change), rounds, settings)
 
 
@@ -150,7 +151,9 @@ def plan_runs(
     for _ in range(_ATTEMPTS):
         scored = score.event(_SCORE_MU * mu / unit.group_size, of_persons=unit.of_persons)
         target = {"dp_epsilon": run_epsilon, "dp_delta": run_delta, "dp_accountant": ACCOUNTANT}
-        runs = tuple(calibrated(trial.settings.changed(target)).events for trial in settings)
+        runs = tuple(
+            calibrated(resolution.changed(trial.settings, target)).events for trial in settings
+        )
         event = SelectionEvent(repetitions, tuple(dict.fromkeys(runs)), (scored,), 1)
         certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group_size)
         if certified <= epsilon and (best is None or run_epsilon > best.epsilon):

@@ -17,9 +17,9 @@ from ..errors import BudgetError, PrivacyParameterError
 from ..evaluation.classification import TwoClasses
 from ..evaluation.counts import CELLS, UNIT, ScoreGrid, Solver, counts_matrix, two_classes
 from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, release
+from ..parameters.config import Config
 from ..parameters.parse import parse_number
 from ..request.objectives import QUANTILES
-from ..request.settings import Settings
 from . import KINDS
 
 GRID = 1 << 16  # grid units per row
@@ -288,7 +288,7 @@ class Predicted:
     scale: float = 1.0  # scale of that distribution
 
     @classmethod
-    def from_settings(cls, s: Settings) -> Predicted:
+    def from_settings(cls, s: Config) -> Predicted:
         """Return the type of the predictions of validated settings."""
         if s.objective.intervals:
             scale = float(s["aft_loss_distribution_scale"])
@@ -296,7 +296,7 @@ class Predicted:
         return cls(QUANTILES.levels(s)) if s["objective"] == "reg:quantileerror" else cls()
 
 
-def predicted_kind(settings: Sequence[Settings]) -> str:
+def predicted_kind(settings: Sequence[Config]) -> str:
     """Return the kind of predictions that all settings have in common."""
     if any(s.labels > 1 for s in settings):
         raise PrivacyParameterError(

@@ -23,7 +23,7 @@ from ..calibrate import Calibration
 from ..engine import native, workers
 from ..engine.saved_model import ChangedModel, complete_tree
 from ..mechanisms.column_sums import PRESENT
-from ..request.settings import Settings
+from ..parameters.config import Config
 from .start import Sums
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class ColumnEffects:
 
     @classmethod
     def of(
-        cls, s: Settings, noise: Calibration, first: Sequence[int], by_column: Sequence[int]
+        cls, s: Config, noise: Calibration, first: Sequence[int], by_column: Sequence[int]
     ) -> ColumnEffects:
         """Estimate the effects. Privacy: free post-processing."""
         sums = Sums.of(s, noise, first)

@@ -12,14 +12,14 @@ from typing import Any
 
 from ..engine.saved_model import SavedModel, load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, alias, named
+from ..parameters.config import Config
 from ..planning import public_inputs
 from ..record import ledger
 from ..record.content import check_bound
 from ..record.ledger_model import Ledger, PublicStart
-from ..request.settings import Settings
 
 
-def check_earlier(earlier: Ledger, s: Settings) -> None:
+def check_earlier(earlier: Ledger, s: Config) -> None:
     """Check that the privacy unit, objective and number of parallel trees match the training."""
     now = public_inputs(s)
     for training in earlier.trainings:
@@ -68,7 +68,7 @@ def _count_targets(public: Mapping[str, Any]) -> int:
 
 
 def grown_on(
-    xgb_model: Any, s: Settings, private: bool, names: list[str] | None, types: list[str] | None
+    xgb_model: Any, s: Config, private: bool, names: list[str] | None, types: list[str] | None
 ) -> tuple[Ledger | None, PublicStart | None]:
     """Check `xgb_model`; return the ledger to continue, or the record of a public start."""
     if s["dp_public_model"]:
@@ -89,7 +89,7 @@ def grown_on(
 _KEEP = "Train the public model with the same settings, or train without it."
 
 
-def public_start(xgb_model: Any, s: Settings) -> PublicStart:
+def public_start(xgb_model: Any, s: Config) -> PublicStart:
     """Check a public model to start from, and return its record for the ledger.
 
     Privacy: free; reads no rows. The row bound holds for every start, because it bounds the
@@ -113,14 +113,14 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     return PublicStart.of(names, model.rounds)
 
 
-def check_categories(booster: Any, s: Settings) -> None:
+def check_categories(booster: Any, s: Config) -> None:
     """Refuse a model whose stored category names differ from the training data."""
     # XGBoost compares only the number of categories, and only after the first release.
     if s.schema.dictionaries:
         _check_categories(SavedModel.from_booster(booster), s)
 
 
-def _check_categories(model: SavedModel, s: Settings) -> None:
+def _check_categories(model: SavedModel, s: Config) -> None:
     stored, expected = stored_categories(model), s.schema.dictionaries
     if not expected:
         return
@@ -146,7 +146,7 @@ def _misfit(what: str, fix: str = _KEEP) -> PrivacyParameterError:
     )
 
 
-def _problems(model: SavedModel, s: Settings) -> Iterable[str]:
+def _problems(model: SavedModel, s: Config) -> Iterable[str]:
     """Describe every mismatch between a public model and the training."""
     if model.booster != "gbtree":  # such as dart, which weights its trees
         yield f"its booster is {model.booster}, not gbtree"
@@ -177,7 +177,7 @@ def _problems(model: SavedModel, s: Settings) -> Iterable[str]:
         yield "one of its leaf values is not finite"
 
 
-def _column_problems(model: SavedModel, s: Settings) -> Iterable[str]:
+def _column_problems(model: SavedModel, s: Config) -> Iterable[str]:
     names, types = model.feature_names, model.feature_types
     if model.columns != s.schema.width:
         yield f"it has {model.columns} columns, but the training data have {s.schema.width}"

@@ -22,6 +22,7 @@ from ..data.matrices import find_part, id_column
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
 from ..errors import PrivacyRefusal
+from ..parameters.config import Config
 from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
@@ -29,7 +30,6 @@ from ..record.ledger_model import Ledger
 from ..record.pipelines import fitted_step_warnings
 from ..request.names import flatten, read_flat
 from ..request.schema import common_schema
-from ..request.settings import Settings
 from . import input_checks
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
@@ -196,7 +196,7 @@ def _prepared(
 
 
 def _claim_warnings(
-    dtrain: Any, claimed: Ledger, settings: Settings, *, without_budget: bool
+    dtrain: Any, claimed: Ledger, settings: Config, *, without_budget: bool
 ) -> list[str]:
     """Return the warnings for a training, given its claimed ledger."""
     strings = privacy_warnings.continuation_warnings(claimed)

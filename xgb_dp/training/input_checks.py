@@ -34,12 +34,13 @@ from ..data.matrices import MATRICES, SplitMatrix, id_column, private_matrix, sp
 from ..data.row_checks import check_class_labels
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias, named
+from ..parameters.config import Config
 from ..record.authorization import check_here
 from ..request.names import read_flat, read_one
 from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS
+from ..request.resolution import changed
 from ..request.schema import Schema, read_schema
-from ..request.settings import Settings
 
 _METRICS = "its exact metrics would be published in every round. Remove it."
 
@@ -295,7 +296,7 @@ def _check_folder(callback: Any) -> None:
         raise FileNotFoundError("The directory of `TrainingCheckPoint` does not exist. Create it.")
 
 
-def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+def check_rows(dtrain: Any, s: Config, plan_text: str) -> None:
     """Refuse rows outside the declared domain."""
     labels, n = dtrain.get_label(), dtrain.num_row()
     lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
@@ -395,14 +396,14 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
     return {**params, _NAME: True}, given
 
 
-def declared(s: Settings, sample: Any) -> Settings:
+def declared(s: Config, sample: Any) -> Config:
     """Declare quantiles of the public sample as cuts of all columns without public cuts."""
     if sample is None:
         return s
     values = _columns(sample)
     private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
     quantiles = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
-    return s.changed({"dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}})
+    return changed(s, {"dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}})
 
 
 def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import alias
+from ..parameters.config import Config
 from ..planning import Prepared, calibrated
 from ..record.authorization import policy_in_force
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
+from ..request.resolution import resolve
 from ..request.schema import Schema
-from ..request.settings import Settings, resolve, with_preset
 
 
 def prepare(
@@ -38,7 +39,7 @@ def checked(
     rounds: Any,
     *,
     continues: bool = False,
-) -> Settings:
+) -> Config:
     """Check parameters from :func:`flatten` and return the settings of one training."""
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
@@ -46,7 +47,7 @@ def checked(
         rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
     count = ARGUMENTS["num_boost_round"].read(alias("num_boost_round"), given, None)
-    settings = resolve(with_preset(flat, schema, count, continues), schema, count, continues)
+    settings = resolve(flat, schema, count, continues)
     if rules is not None:
         rules.check_weights(settings.unit_weights)
     return settings

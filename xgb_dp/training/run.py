@@ -33,6 +33,7 @@ from ..mechanisms.column_sums import ColumnSums
 from ..mechanisms.label_range import LabelRange
 from ..mechanisms.label_sums import LabelSums
 from ..mechanisms.plan import Plan
+from ..parameters.config import Config, ReleasedRange
 from ..parameters.parse import show
 from ..planning import Prepared
 from ..record import ledger, privacy_warnings
@@ -47,7 +48,7 @@ from ..record.claim import ReleaseRecorder
 from ..record.content import content_of_booster, store_bound
 from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedRelease, TrainingRecord
 from ..request import masking
-from ..request.settings import ReleasedRange, Settings
+from ..request.resolution import with_released_range
 from . import start
 from .column_start import ColumnEffects, booster_with, trees_of
 from .continuation import grown_on
@@ -67,13 +68,13 @@ class Option:
     state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> Config:
         """Checked settings."""
         return self.prepared.settings
 
     def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Option:
         """Return the option with the released units of labels and weights."""
-        settings = self.settings.with_released_range(released, weight_unit)
+        settings = with_released_range(self.settings, released, weight_unit)
         prepared = replace(self.prepared, settings=settings)
         return replace(self, prepared=prepared, state=start.state_in_unit(settings, self.plan.body))
 
@@ -140,7 +141,7 @@ class Training:
         )
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> Config:
         """The checked settings of the first plan."""
         return self.prepared.settings
 
@@ -258,7 +259,7 @@ class Training:
         units = start.released_units(s, self.prepared.noise, sums)
         if units != (s.released_range, s.weight_unit):
             options = tuple(option.with_released_range(*units) for option in options)
-            s = s.with_released_range(*units)
+            s = with_released_range(s, *units)
         return replace(self, prepared=replace(self.prepared, settings=s), options=options)
 
     def _started(

@@ -18,9 +18,9 @@ from scipy.optimize import isotonic_regression
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate import Calibration
 from ..mechanisms.label_range import JUST_ABOVE, edges, weight_edges
+from ..parameters.config import Config, ReleasedRange
 from ..planning import without_reals
 from ..request.objectives import MEANS, QUANTILES, Measured
-from ..request.settings import ReleasedRange, Settings
 
 # Minimum number of rows in all cells, in standard deviations of the noise of one cell: twice the
 # standard deviation of the sum of all cells.
@@ -30,7 +30,7 @@ _MOST_ODDS = 12.0  # limit of log-odds, so that a 32-bit probability is not 0 or
 
 
 def released_units(
-    s: Settings, noise: Calibration, sums: list[int]
+    s: Config, noise: Calibration, sums: list[int]
 ) -> tuple[ReleasedRange | None, float]:
     """Compute the label range and the weight unit from noisy counts (free post-processing)."""
     unit = float(2 ** noise["range"].shift)
@@ -44,7 +44,7 @@ def released_units(
     return released, weight_unit
 
 
-def label_bounds_state(s: Settings) -> dict[str, Any]:
+def label_bounds_state(s: Config) -> dict[str, Any]:
     """State for a release of label sums: the released range of the labels."""
     if s.released_range is None:
         return {}
@@ -54,7 +54,7 @@ def label_bounds_state(s: Settings) -> dict[str, Any]:
     return {"target_lower": repr(low), "target_upper": repr(high)}
 
 
-def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
+def state_in_unit(s: Config, plan: Mapping[str, Any]) -> dict[str, Any]:
     """State of a training in the released units of labels and weights."""
     state: dict[str, Any] = {"scale": s.scale, "alpha": min(s.alpha, _MOST_ALPHA)}
     if s.counts_weights:
@@ -64,7 +64,7 @@ def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
     return dict(without_reals(state))
 
 
-def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> float | list[float]:
+def base_score_from_sums(s: Config, noise: Calibration, sums: list[int]) -> float | list[float]:
     """Compute the intercept from the released label sums (free post-processing)."""
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
@@ -94,14 +94,14 @@ def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> fl
     return min(max(centre, 0.001), 0.999) if s.objective.link == "logit" else centre
 
 
-def base_score_of_columns(s: Settings, centre: float) -> float:
+def base_score_of_columns(s: Config, centre: float) -> float:
     """Compute the intercept below the first trees from its log-odds."""
     odds = min(max(centre, -_MOST_ODDS), _MOST_ODDS)
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
 
 def state_after_release(
-    s: Settings,
+    s: Config,
     noise: Calibration,
     loss: Mapping[str, Any] | None,
     sums: list[int],
@@ -149,7 +149,7 @@ def present_from_sums(noise: Calibration, sums: list[int]) -> float:
     return math.ldexp(sums[2] + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
-def _of_classes(s: Settings, label: float) -> float:
+def _of_classes(s: Config, label: float) -> float:
     """Compute the intercept of a binary objective from the mean of its labels, -1 and 1."""
     share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
     return share if s["objective"] == "binary:logistic" else _logit(share)
@@ -269,7 +269,7 @@ class Sums:
     exposure: float | None  # mean exposure, scaled to [-1, 1]; None if not released
 
     @classmethod
-    def of(cls, s: Settings, noise: Calibration, sums: Sequence[int], position: int = 0) -> Sums:
+    def of(cls, s: Config, noise: Calibration, sums: Sequence[int], position: int = 0) -> Sums:
         """Convert the noisy integers of a release, in units of ``2**-shift``."""
         unit = float(2 ** noise["intercept"].shift)
         floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
@@ -309,13 +309,13 @@ def _expected(mean: float, noise: float) -> float:
     return _within(mean + noise * (first - last) / math.sqrt(2.0 * math.pi) / (high - low))
 
 
-def label_cap(s: Settings, noise: Calibration, sums: Sequence[int]) -> float:
+def label_cap(s: Config, noise: Calibration, sums: Sequence[int]) -> float:
     """Compute the cap on labels from the first release."""
     return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.label_bounds))
 
 
 def label_means(
-    s: Settings, noise: Calibration, sums: Sequence[int], capped: Sequence[int]
+    s: Config, noise: Calibration, sums: Sequence[int], capped: Sequence[int]
 ) -> Measured:
     """Compute the parameters of a loss for means from both releases."""
     first = Sums.of(s, noise, sums)

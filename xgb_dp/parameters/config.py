@@ -1,26 +1,19 @@
-"""The user's checked parameters, with all private defaults.
+"""The configuration of one training: resolved parameters, and public values derived from them.
 
-This module reads only the public schema of the data: the number, names and types of the columns.
+It depends only on the public schema of the data: the number, names and types of the columns.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..accounting.sensitivity import BALLS, RowBound
+from ..accounting.sensitivity import BALLS
 from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
-from ..errors import PrivacyParameterError
-from ..presets import PRESETS
-from .bound import row_bound
-from .masking import Masking
-from .objectives import OBJECTIVES, OWN, Loss, Objective
-from .params import PARAMETERS, RULES
-from .schema import Feature, Schema, resolve_features
 
 _UNIT = 10.0 / 3.0  # standard deviations of the labels in their unit: residuals are clipped at one
 
@@ -35,36 +28,27 @@ class ReleasedRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
-    """Settings of one training; every value is public. ``settings["eta"]`` is the value of `eta`.
+class Config:
+    """Configuration of one training; every value is public. ``config["eta"]`` is `eta`.
 
-    A parameter is parsed on first access, because defaults may depend on other parameters.
-    :func:`resolve` parses and checks all parameters.
+    :func:`xgb_dp.request.params.resolve` computes the parameters in a fixed order. A parameter that
+    is read before its turn is a KeyError.
     """
 
     given: Mapping[str, Any]  # parameters from the user and the preset, by name
-    schema: Schema  # public schema of the training data
+    schema: Any  # public schema of the training data
     rounds: int  # boosting rounds
     continues: bool  # whether the training continues an earlier model and keeps its intercept
-    _values: dict[str, Any] = field(default_factory=dict, repr=False)
+    values: dict[str, Any]  # resolved parameters by name
+    one_label: Any = None  # properties of the objective for rows with one label
+    features: tuple[Any, ...] = ()  # split candidates of every column
+    row_bound: Any = None  # bound of one row, or of all rows of a person
+    masking: Any = None  # division of the noise among workers that mask their sums
     released_range: ReleasedRange | None = None  # None before its release
     weight_unit: float = 1.0  # divisor of weights, if it was released
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            self._values[name] = PARAMETERS[name].value(self)
-        return self._values[name]
-
-    def changed(self, changes: Mapping[str, Any], rounds: int | None = None) -> Settings:
-        """A checked copy with other values of some parameters."""
-        count = self.rounds if rounds is None else rounds
-        return resolve({**self.given, **changes}, self.schema, count, self.continues)
-
-    def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Settings:
-        """A copy with a released label range and weight unit. The privacy claim is unchanged."""
-        open_ = {"huber_slope"} - set(self.given)
-        values = {name: value for name, value in self._values.items() if name not in open_}
-        return replace(self, _values=values, released_range=released, weight_unit=weight_unit)
+        return self.values[name]
 
     @property
     def epsilon(self) -> float:
@@ -107,16 +91,16 @@ class Settings:
     @property
     def kind(self) -> str:
         """Kind of the labels: "binary", "regression" or "multiclass"."""
-        return self.objective.kind
+        return str(self.objective.kind)
 
     @property
-    def objective(self) -> Objective:
-        """Properties of the objective."""
-        one = OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
+    def objective(self) -> Any:
+        """Properties of the objective; several labels may have others than one label."""
+        one = self.one_label
         return one if one.several is None or self.labels == 1 else one.several
 
     @property
-    def loss(self) -> Loss | None:
+    def loss(self) -> Any:
         """The plugin's own loss; None for XGBoost's gradients."""
         return self.objective.loss
 
@@ -136,15 +120,15 @@ class Settings:
     def trees_per_round(self) -> int:
         """Trees of one round: K for several classes, quantiles or targets, else 1."""
         if self.loss is not None:
-            return self.loss.outputs(self)
+            return int(self.loss.outputs(self))
         return self.classes if self.kind == "multiclass" else 1
 
     @property
     def labels(self) -> int:
         """Labels per row: one for each range of a list, or for each label column."""
-        bounds = self["dp_target_bounds"] if "dp_target_bounds" in self.given else None
+        bounds = self.values.get("dp_target_bounds")  # before its default, there is one range
         if bounds is None or not isinstance(bounds[0], tuple):
-            return self.schema.labels
+            return int(self.schema.labels)
         return len(bounds)
 
     @property
@@ -232,11 +216,6 @@ class Settings:
         even = 0.5 if self["objective"] == "binary:logistic" else 0.0
         return even if self.labels == 1 else [even] * self.labels
 
-    @cached_property
-    def features(self) -> tuple[Feature, ...]:
-        """Candidates of every column."""
-        return resolve_features(self)
-
     @property
     def private_features(self) -> int:
         """Number of features with privately released candidates.
@@ -283,11 +262,6 @@ class Settings:
         return 1.0 if self.counts_weights else float(self["dp_max_weight"] or 1.0)
 
     @property
-    def row_bound(self) -> RowBound:
-        """The bound of one row."""
-        return row_bound(self)
-
-    @property
     def rows_count_alike(self) -> bool:
         """Whether every row has the same Hessian, so that Hessian sums count rows."""
         equal_hessians = self.squared or self["dp_leaf"] == "gradient"
@@ -312,45 +286,3 @@ class Settings:
     def workers(self) -> int:
         """Number of workers in this training; 1 on one machine."""
         return this_worker()[1]
-
-    @property
-    def masking(self) -> Masking:
-        """Division of the noise among workers that mask their sums."""
-        if not self["dp_secure_aggregation"]:
-            return Masking()
-        return Masking(self.workers, self["dp_secure_colluders"])
-
-
-def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool) -> Settings:
-    """Parse every parameter and check the rules between them."""
-    settings = Settings(given, schema, rounds, continues)
-    for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
-        settings[name]  # errors about required parameters come first
-    if not schema.width:
-        raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
-    for rule in RULES:
-        rule.check(settings)
-    for name in PARAMETERS:
-        settings[name]
-    _ = settings.features
-    return settings
-
-
-def with_preset(
-    user: Mapping[str, Any], schema: Schema, rounds: int, continues: bool
-) -> dict[str, Any]:
-    """The user's parameters on top of the chosen preset."""
-    preset = PRESETS[Settings(user, schema, rounds, continues)["dp_preset"]]
-    draft = Settings({**preset.params, **user}, schema, rounds, continues)
-    params = {
-        **preset.params,
-        **preset.computed(rounds, schema.width, draft["num_parallel_tree"]),
-    }
-    if preset.name != "default" and not continues and draft.trees_per_round == 1:
-        params["base_score"] = draft.neutral_base_score
-    if "tree_method" in params and draft["tree_method"] == "dp_hist":
-        # dp_hist only selects private training; the preset chooses between the two methods.
-        user = {name: value for name, value in user.items() if name != "tree_method"}
-    if "dp_features_per_tree" in params and "colsample_bytree" in user:
-        del params["dp_features_per_tree"]
-    return {**params, **user}

@@ -1,0 +1,117 @@
+"""Resolution of all parameters of one training, in one fixed order.
+
+The order is REQUIRED, constant defaults, LABELS, TREES, SHARES. A computed default is a function of
+the values before it; one that reads a later value is a KeyError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import PrivacyParameterError
+from ..parameters.config import Config, ReleasedRange
+from ..presets import PRESETS
+from .bound import row_bound
+from .masking import Masking
+from .objectives import OBJECTIVES, OWN, OWN_PARAMETERS
+from .params import LABEL_RULES, OTHER_RULES, PARAMETERS
+from .schema import Schema, resolve_features
+
+REQUIRED = ("tree_method", "dp_epsilon", "dp_accountant", "dp_delta", "dp_objective", "objective")
+"""The parameters without which there is no training, and those that they depend on."""
+LABELS = ("dp_target_bounds", *OWN_PARAMETERS, "dp_gradient_clip")
+"""Parameters of the loss. Afterwards its rules exclude labels without a bound on their rows."""
+TREES = (
+    "base_score", "max_depth", "dp_tree_shape", "max_bin", "dp_split_levels", "dp_split_prior",
+    "dp_features_per_tree", "dp_shrinkage", "dp_shrinkage_noise", "dp_candidate_rounds",
+    "dp_candidate_weight", "dp_candidate_cells", "dp_target_unit", "dp_weight_unit",
+    "dp_class_trees", "dp_gradient_bound", "dp_hessian_weight", "dp_mean_correction",
+)  # fmt: skip
+"""Parameters of the trees and of the bound on a row."""
+SHARES = ("dp_budget_shares",)
+"""The division of the budget among the mechanisms that the other parameters enable."""
+
+
+def constant() -> list[str]:
+    """All other parameters, whose defaults are constants or follow from the schema."""
+    return [name for name in PARAMETERS if name not in {*REQUIRED, *LABELS, *TREES, *SHARES}]
+
+
+def resolve(
+    given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool = False
+) -> Config:
+    """Read every parameter, in order, and check the rules between them."""
+    s = Config(_with_preset(given, schema, rounds), schema, rounds, continues, {})
+    s = _with_objective(_read(s, REQUIRED))
+    if not schema.width:
+        raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
+    _read(s, (*constant(), *LABELS))
+    for rule in LABEL_RULES:
+        rule.check(s)
+    _read(s, TREES)
+    for rule in OTHER_RULES:
+        rule.check(s)
+    return _read(_with_features(s), SHARES)
+
+
+def recorded(
+    given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool, known: dict[str, Any]
+) -> Config:
+    """Read the parameters in a ledger; `known` values are taken as they are.
+
+    The ledger lists the values after the preset. The rules between them are not checked.
+    """
+    s = Config(given, schema, rounds, continues, dict(known))
+    s = _with_objective(_read(s, REQUIRED))
+    return _read(_with_features(_read(s, (*constant(), *LABELS, *TREES))), SHARES)
+
+
+def changed(s: Config, changes: Mapping[str, Any], rounds: int | None = None) -> Config:
+    """Resolve the same training again with other values of some parameters."""
+    count = s.rounds if rounds is None else rounds
+    return resolve({**s.given, **changes}, s.schema, count, s.continues)
+
+
+def with_released_range(s: Config, released: ReleasedRange | None, weight_unit: float) -> Config:
+    """A copy with a released label range and weight unit. The privacy claim is unchanged."""
+    values = {name: value for name, value in s.values.items() if name != "huber_slope"}
+    s = replace(s, values=values, released_range=released, weight_unit=weight_unit)
+    return _read(s, ("huber_slope",))
+
+
+def _read(s: Config, names: Sequence[str]) -> Config:
+    for name in names:
+        if name not in s.values:
+            s.values[name] = PARAMETERS[name].value(s)
+    return s
+
+
+def _with_objective(s: Config) -> Config:
+    return replace(
+        s, one_label=OWN if s["dp_objective"] is not None else OBJECTIVES[s["objective"]]
+    )
+
+
+def _with_features(s: Config) -> Config:
+    masking = Masking()
+    if s["dp_secure_aggregation"]:
+        masking = Masking(s.workers, s["dp_secure_colluders"])
+    return replace(s, features=resolve_features(s), row_bound=row_bound(s), masking=masking)
+
+
+def _with_preset(user: Mapping[str, Any], schema: Schema, rounds: int) -> dict[str, Any]:
+    """The user's parameters on top of the chosen preset."""
+    s = _read(Config(user, schema, rounds, False, {}), ("dp_preset",))
+    preset = PRESETS[s["dp_preset"]]
+    params = dict(preset.params)
+    s = replace(s, given={**params, **user})
+    _read(s, ("tree_method", "num_parallel_tree"))
+    params |= preset.computed(rounds, schema.width, s["num_parallel_tree"])
+    if "tree_method" in params and s["tree_method"] == "dp_hist":
+        # dp_hist only selects private training; the preset chooses between the two methods.
+        user = {name: value for name, value in user.items() if name != "tree_method"}
+    if "colsample_bytree" in user:
+        params.pop("dp_features_per_tree", None)
+    return {**params, **user}
