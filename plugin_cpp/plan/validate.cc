@@ -88,9 +88,10 @@ void CheckPersons(Plan const& plan) {
   if (!plan.IsPersonLevel()) {
     return;
   }
-  Require(plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput,
-          "the score 'gain' and output perturbation require that every row has weight 1, but rows of "
-          "a person are scaled down.");
+  Require(
+      plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput,
+      "the score 'gain' and output perturbation require that every row has weight 1, but rows of "
+      "a person are scaled down.");
   Require(plan.row_bound.mode != RowBound::Mode::kFilter,
           "the filter drops single rows, so it has no bound for persons.");
   Require(plan.row_bound.MaxHessian() > 0, "with privacy ids, `hessian_bound` must be above 0.");

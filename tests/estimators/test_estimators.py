@@ -352,3 +352,17 @@ def test_other_tables_are_left_alone():
     data = data.drop(columns="grade")
     assert prepare_table(data, None) is data
     assert prepare_table(data, {"x": 3}) is data
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, pd.DataFrame])
+def test_reordered_columns_are_refused(convert):
+    """XGBoost's own check covers pandas alone; other tables would be read by position."""
+    X, y = arrays()
+    frame = pd.DataFrame(np.nan_to_num(X), columns=[f"c{i}" for i in range(X.shape[1])])
+    model = DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, n_estimators=2)
+    model.fit(convert(frame), y.astype(int))
+    expected = model.predict_proba(frame)
+    assert (model.predict_proba(convert(frame)) == expected).all()
+    for call in (model.predict, model.predict_proba, model.apply):
+        with pytest.raises(ValueError, match="feature_names mismatch"):
+            call(convert(frame[frame.columns[::-1]]))

@@ -24,8 +24,10 @@ from .. import policy
 from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
 from ..data.frames import (
+    check_columns,
     encode_labels,
     has_column,
+    is_table,
     label_array,
     parse_classes,
     prepare_table,
@@ -469,10 +471,12 @@ class PrivateEstimator(XGBModel):
         if domain is not None:
             X = domain.read_table(X)
         categories = read_one(self.get_xgb_params(), "dp_categories")
-        if categories is None and known:
+        if categories is None and known and is_table(X):
             categories = read_category_names(self.get_booster())
         coded = read_data(prepare_table, X, categories)
         check_shape(coded)
+        if known:
+            check_columns(coded, self.get_booster().feature_names)
         return coded
 
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
