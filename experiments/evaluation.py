@@ -20,8 +20,8 @@ import xgboost as xgb
 from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.evaluation.classification import Binary
-from xgb_dp.evaluation.rows import events_for, read_evaluated_model
+from xgb_dp.evaluation.measure import plan_evaluation
+from xgb_dp.evaluation.rows import ModelKind, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load
@@ -57,7 +57,7 @@ EXACT: dict[str, Callable[[Floats, Floats], float]] = {
 }
 
 
-def prepared(task: str) -> tuple[Floats, Floats, Binary]:
+def prepared(task: str) -> tuple[Floats, Floats, ModelKind]:
     """Margins of a private model on rows that did not train it, their labels, and its blocks."""
     frame, y, categories = load(TASKS[task])
     y = np.asarray(y, dtype=np.float64)
@@ -79,7 +79,7 @@ def prepared(task: str) -> tuple[Floats, Floats, Binary]:
 
     model = read_evaluated_model(xgb.train(params, matrix(first), 50))
     margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
-    return margins, y[rest], Binary.from_model(model, None)
+    return margins, y[rest], plan_evaluation((model,))
 
 
 def line_of(name: str, exact: float, values: Sequence[Sequence[float]]) -> list[Any]:

@@ -22,12 +22,12 @@ from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
 from .. import policy
 from ..budget.budget import Budget, as_budget
+from ..data.arrays import is_table
 from ..data.cells import read_data
 from ..data.frames import (
     check_columns,
     encode_labels,
     has_column,
-    is_table,
     label_array,
     parse_classes,
     prepare_table,
