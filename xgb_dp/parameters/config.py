@@ -31,8 +31,8 @@ class ReleasedRange:
 class Config:
     """Configuration of one training; every value is public. ``config["eta"]`` is `eta`.
 
-    :func:`xgb_dp.request.params.resolve` computes the parameters in a fixed order. A parameter that
-    is read before its turn is a KeyError.
+    :func:`xgb_dp.request.resolution.resolve` computes the parameters in a fixed order. Reading one
+    before its turn is a KeyError.
     """
 
     given: Mapping[str, Any]  # parameters from the user and the preset, by name

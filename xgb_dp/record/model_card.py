@@ -225,7 +225,7 @@ def registry_entry(
         contact: Author of this entry.
 
     Returns:
-        dict: A draft entry; dump it as YAML. Review it, above all the date and missing texts.
+        dict: A draft entry; dump it as YAML. Check the date, and fill in what is not stated.
 
     Raises:
         PrivacyRefusal: The model is not private.

@@ -137,17 +137,16 @@ def check_names(params: Mapping[str, Any]) -> None:
             raise PrivacyRefusal(
                 f"`{name}` is refused in private training: {REFUSED[name]}. Remove it{fix}."
             )
-        near = [_ELSEWHERE[name]] if name in _ELSEWHERE else _similar(name)
+        if name in _ELSEWHERE:
+            near = [_ELSEWHERE[name]]
+        else:
+            near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
         hint = f" Did you mean `{alias(near[0])}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
         raise kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only "
             f"parameters known to be safe.{hint} See the parameter table in the documentation."
         )
-
-
-def _similar(name: str) -> list[str]:
-    return difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
 
 
 def _shown(name: str) -> str:

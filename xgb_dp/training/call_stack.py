@@ -116,13 +116,7 @@ _REFUSED = {
 
 The first entry found on the call stack determines the message, so specific entries come first.
 """
-_SEARCHES = (
-    "sklearn.model_selection._search.",
-    "sklearn.model_selection._search_successive_halving.",
-    "sklearn.model_selection._validation.cross_validate",
-    "sklearn.model_selection._validation.learning_curve",
-    "sklearn.model_selection._validation.validation_curve",
-)
+_SEARCHES = ("sklearn.model_selection._search", "sklearn.model_selection._validation.")
 _EXACT_FITS = (
     "sklearn.calibration",
     "sklearn.ensemble._stacking",
