@@ -299,7 +299,7 @@ def test_a_forked_process_is_booked(budget):
         pid = os.fork()
         if pid == 0:
             try:  # not a training: OpenMP does not survive a fork
-                authorization.authorize(
+                authorization.Context.current().authorize(
                     [GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True, unit=Unit()
                 )
                 os._exit(0)

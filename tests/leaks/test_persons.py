@@ -4,6 +4,7 @@ import logging
 import pickle
 import re
 import struct
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import xgboost as xgb
 
 from xgb_dp import DPXGBClassifier
 from xgb_dp.data import matrices
+from xgb_dp.data.ids import Persons, encode_persons
 
 from .scan import COMMON, OBJECTIVE, Watch, artefacts, small
 
@@ -70,8 +72,10 @@ def test_the_number_of_persons_is_in_no_model():
 
 
 def test_nothing_is_kept_after_a_training_or_an_error():
-    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": STRINGS}
-    xgb.train(params, small(n=N), 1)
-    with pytest.raises(ValueError, match="one id per row"):
-        xgb.train(params, small(n=N - 1), 1)
-    assert not matrices._ATTACHED
+    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": True}
+    for rows in (N, N - 1):
+        data = small(n=rows)
+        matrices.attach(data, encode_persons(STRINGS))
+        with nullcontext() if rows == N else pytest.raises(ValueError, match="one id per row"):
+            xgb.train(params, data, 1)
+        assert not any(isinstance(value, Persons) for value in vars(data).values())

@@ -41,7 +41,8 @@ def schema(n=4, **kwargs):
 
 
 def resolve(p, rounds=10, continues=False, **kwargs):
-    return prepare.checked(names.flatten(p), schema(**kwargs), rounds, continues=continues)
+    request = names.Request.parse(p, rounds, continues=continues)
+    return prepare.checked(request, schema(**kwargs), None)
 
 
 def built_of(s, key=None):

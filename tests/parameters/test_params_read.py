@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import private
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
 from xgb_dp.planning import dump, public_inputs
-from xgb_dp.request.names import ALIASES, REFUSED, flatten
+from xgb_dp.request.names import ALIASES, REFUSED, Request
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.schema import Schema
 from xgb_dp.training.prepare import checked
@@ -108,7 +108,7 @@ def read(params: Any, rounds: Any = 3) -> str:
     What passes can be written down, and then the message is empty.
     """
     try:
-        settings = checked(flatten(params), SCHEMA, rounds)
+        settings = checked(Request.parse(params, rounds), SCHEMA, None)
     except PrivacyError as error:
         message = str(error)
     else:
@@ -165,7 +165,7 @@ def test_names_that_are_no_names(params):
 
 def test_an_unset_parameter_is_not_given():
     every = dict.fromkeys(PARAMETERS, None)
-    settings_of: Callable[..., Any] = lambda p: checked(flatten(p), SCHEMA, 3)  # noqa: E731
+    settings_of: Callable[..., Any] = lambda p: checked(Request.parse(p, 3), SCHEMA, None)  # noqa: E731
     one, two = settings_of(every | USUAL), settings_of(USUAL)
     assert {name: one[name] for name in PARAMETERS} == {name: two[name] for name in PARAMETERS}
     with pytest.raises(PrivacyParameterError, match="dp_epsilon"):

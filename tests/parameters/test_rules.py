@@ -8,6 +8,7 @@ import pytest
 
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.request.names import Request
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.request.params import RULES
 from xgb_dp.training.prepare import checked
@@ -231,7 +232,7 @@ ALSO: list[tuple[int, str, dict[str, Any]]] = [
 def test_ranges_that_no_plan_holds(given, expected):
     """Said by the package, with the name of the parameter, not by the trainer's own checks."""
     with pytest.raises(PrivacyParameterError) as refusal:
-        checked(USUAL | given, SCHEMA, 3)
+        checked(Request.parse(USUAL | given, 3), SCHEMA, None)
     assert expected in str(refusal.value)
     assert str(refusal.value).startswith("`")
 
@@ -264,6 +265,6 @@ def test_every_rule_is_checked(labels, name, given, monkeypatch):
     continues = name == "no base_score with xgb_model"
     schema = replace(SCHEMAS.get(name, SCHEMA), labels=labels)
     with pytest.raises(rule.error) as refusal:
-        checked(USUAL | given, schema, 3, continues=continues)
+        checked(Request.parse(USUAL | given, 3, continues=continues), schema, None)
     start = re.escape(rule.message.split("{")[0])
     assert re.match(start, str(refusal.value)), refusal.value

@@ -17,10 +17,12 @@ from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.parameters.parse import OpenRounds
+from xgb_dp.record.authorization import Context
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
 from xgb_dp.request.default_plans import SIZES, settings_of_sizes
 from xgb_dp.request.guarantee import shares_of
+from xgb_dp.request.names import Request
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
@@ -32,6 +34,12 @@ from ..models import starts
 from .families import FEW, MANY, SHORT, data, private_params
 
 BOUNDS = dict.fromkeys(range(4), (-3, 3))
+
+
+def training_of(matrix, rounds=None):
+    """The training of these parameters, before it starts."""
+    prepared = prepare(private_params(), read_schema(matrix), rounds)
+    return Training.of(prepared, Context.current())
 
 
 def last(model: Any) -> Any:
@@ -288,7 +296,7 @@ def test_the_choice_depends_on_what_was_released_alone(short):
     for n in (FEW, 940, 1000, 1060, MANY):
         with fixed_noise("ab" * 32):
             model, again = (xgb.train(private_params(), data(n)) for _ in range(2))
-            training = Training.of(prepare(private_params(), read_schema(data(n)), None), None)
+            training = training_of(data(n))
             sums = native.release_before_trees(
                 data(n), training.options[0].plan.request("intercept")
             )["sums"]
@@ -302,10 +310,10 @@ def test_the_choice_depends_on_what_was_released_alone(short):
 
 def test_one_name_for_the_whole_family(short):
     """The claim names the family, and every plan has its name; the trainer asks for it."""
-    training = Training.of(prepare(private_params(), read_schema(data(FEW)), None), None)
+    training = training_of(data(FEW))
     assert len({option.plan.body["id"] for option in training.options}) == 1
     assert training.options[0].plan.request("intercept")["plan_id"] == training.plan_id
-    alone = Training.of(prepare(private_params(), read_schema(data(FEW)), 2), None)
+    alone = training_of(data(FEW), 2)
     assert alone.plan_id != training.plan_id
     d = data(FEW)
     low, _ = training.start(d)
@@ -328,7 +336,7 @@ def test_a_claim_pays_for_one_plan_of_the_family(position, short):
 
     d = data(MANY)
     xgb.train(private_params(), d, callbacks=[Keep()])
-    training = Training.of(prepare(private_params(), read_schema(d), None), None)
+    training = training_of(d)
     plan = training.options[position].plan.text
     seen[1].set_param({"tree_method": "dp_hist", **OBJECTIVE["binary"], "dp_plan": plan})
     with pytest.raises(xgb.core.XGBoostError, match=r"spent|does not account"):
@@ -403,7 +411,8 @@ def test_a_small_learning_rate_takes_more_rounds():
     given = private_params("binary")
 
     def rounds(**changes: Any) -> list[int]:
-        settings = checked({**given, **changes}, read_schema(d), OpenRounds(DEFAULT_ROUNDS))
+        request = Request.parse({**given, **changes}, OpenRounds(DEFAULT_ROUNDS))
+        settings = checked(request, read_schema(d), None)
         return [plan.rounds for plan in settings_of_sizes(settings)[1]]
 
     default, small = rounds(), rounds(eta=0.1)

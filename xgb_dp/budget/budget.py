@@ -27,7 +27,7 @@ from ..engine import fixed_noise
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..parameters.parse import parse_flag, parse_int, parse_number
-from ..record.authorization import ReleaseRequest, authorize, authorized_by
+from ..record.authorization import Context, ReleaseRequest, authorized_by
 from ..record.formatting import visible
 from ..record.privacy_report import privacy_report
 from ..record.privacy_warnings import concerns, scope, warn
@@ -693,7 +693,7 @@ def claim_and_draw(
 ) -> tuple[T, str | None]:
     """Charge a release, then make it; a crash in between wastes budget but leaks nothing."""
     if budget is None:
-        [entry] = authorize(events, private=True, unit=unit, part=part)
+        [entry] = Context.current().authorize(events, private=True, unit=unit, part=part)
         return release(), entry
     budget = as_budget(budget)
     name = budget.reserve(events, note, delta=delta, unit=unit, part=part)

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 import numpy as np
 from xgboost import DMatrix
@@ -34,19 +34,22 @@ from .frames import check_names, has_column, prepare_table
 from .ids import Persons, SplitPart, encode_persons, mixed_kinds_error, read_id_column
 
 _NAME = "dp_privacy_id"
-_ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
-_HOLDS: WeakKeyDictionary[Any, WeakSet[Hold]] = WeakKeyDictionary()  # live holds have equal digests
+_PERSONS, _HOLDS = "_dp_persons", "_dp_holds"  # attributes of a matrix
 _LOCK = threading.Lock()
 
 
 def attach(matrix: Any, persons: Persons) -> None:
     """Associate the persons of the rows with a matrix, for one training."""
-    _ATTACHED[matrix] = persons
+    setattr(matrix, _PERSONS, persons)
 
 
-def take_ids(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
-    """Split the privacy ids from the parameters, which keep only the column name or True."""
-    given, attached = params.get(_NAME), _ATTACHED.pop(dtrain, None)
+def take_ids(given: Any, dtrain: Any) -> tuple[str | bool | None, Any]:
+    """Take the privacy ids of a training from its parameter or from its matrix.
+
+    Returns:
+        The parameter to record, which is the name of the id column, True or None, and the ids.
+    """
+    attached = vars(dtrain).pop(_PERSONS, None)
     if attached is None:
         attached = read_part_persons(dtrain, given)
     if attached is None and (isinstance(given, str) or given is True):
@@ -61,8 +64,8 @@ def take_ids(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], An
     if attached is not None and (given is None or given is True or name):
         given = attached
     if given is None:
-        return dict(params), None
-    return {**params, _NAME: name or read_id_column(given) or True}, given
+        return None, None
+    return name or read_id_column(given) or True, given
 
 
 def id_column(params: Mapping[str, Any]) -> str | None:
@@ -87,7 +90,7 @@ class Hold:
 
     def check(self, dtrain: Any) -> None:
         """Raise PrivacyRefusal if another training has changed the persons of the matrix."""
-        if self not in _HOLDS.get(dtrain, ()):
+        if self not in getattr(dtrain, _HOLDS, ()):
             raise PrivacyRefusal(
                 "A training that was started inside this one, for example in a callback, has "
                 "changed the privacy ids of this DMatrix, so the guarantee would no longer hold. "
@@ -97,8 +100,8 @@ class Hold:
     def release(self, dtrain: Any) -> None:
         """Release the matrix; the last holder removes the codes of the persons."""
         with _LOCK:
-            holds = _HOLDS.get(dtrain)
-            if holds is None or self not in holds:
+            holds: WeakSet[Hold] = getattr(dtrain, _HOLDS, WeakSet())
+            if self not in holds:
                 return
             holds.discard(self)
             if not holds:
@@ -119,7 +122,7 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
     """
     claim = Hold(persons)
     with _LOCK:
-        holds = _HOLDS.setdefault(dtrain, WeakSet())
+        holds: WeakSet[Hold] = vars(dtrain).setdefault(_HOLDS, WeakSet())  # of equal digests
         running = [h for h in holds if h.thread.is_alive()]
         others = [h for h in running if h.thread is not claim.thread]
         if others and others[0].digest != claim.digest:

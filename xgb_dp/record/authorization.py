@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..accounting import Event, Unit, one_unit
 from ..data.ids import SplitPart
+from ..engine.fixed_noise import noise_key
 from ..errors import POLICY, BudgetError
 from .ledger_model import RecordedRelease
 
@@ -109,49 +110,67 @@ _blocks: list[_Held] = []  # open blocks of all threads
 _lock = threading.Lock()
 
 
-def authorize(
-    events: Sequence[Event],
-    *,
-    private: bool,
-    unit: Unit | None = None,
-    part: SplitPart | None = None,
-    earlier: Sequence[RecordedRelease] = (),
-) -> tuple[str | None, ...]:
-    """Request authorization of a release from the active budget or selection, if any.
+@dataclass(frozen=True)
+class Context:
+    """State outside its arguments that a release depends on, read once when it starts."""
 
-    Privacy: reads no data.
+    held: _Held | None  # the active budget or selection
+    policy: PolicyRules | None
+    noise_key: str | None  # key of fixed noise in tests
 
-    Returns:
-        Names of the budget entries of each earlier release and of this one.
-    """
-    held = _IN_FORCE.get()
-    names: Sequence[str | None] = ()
-    if held is None:
-        check_without_budget()
-    elif not held.open:
-        raise BudgetError(
-            "The budget block in which this thread or task was started has ended, so this training "
-            "would not be recorded. Nothing was released. Wait for the thread or task inside the "
-            "block, or open a block in the thread or task itself."
-        )
-    else:
-        unit = Unit(one_unit(events)) if unit is None else unit
-        names = held.authorize(ReleaseRequest(tuple(events), private, unit, part, tuple(earlier)))
-    return tuple(names) or (*(old.entry for old in earlier), None)
+    @classmethod
+    def current(cls) -> Context:
+        """Read the context of this thread or task."""
+        return cls(_IN_FORCE.get(), policy_in_force(), noise_key())
 
+    @property
+    def in_force(self) -> bool:
+        """Whether a budget or a selection authorizes releases."""
+        return self.held is not None and self.held.open
 
-def check_before(release: ReleaseRequest) -> None:
-    """Refuse a release that would not be authorized. Records nothing and reads no data.
+    def authorize(
+        self,
+        events: Sequence[Event],
+        *,
+        private: bool,
+        unit: Unit | None = None,
+        part: SplitPart | None = None,
+        earlier: Sequence[RecordedRelease] = (),
+    ) -> tuple[str | None, ...]:
+        """Request authorization of a release from the active budget or selection, if any.
 
-    In secure aggregation, every party checks its own budget before any party records the release.
-    """
-    held = _IN_FORCE.get()
-    if held is not None and held.open and held.check is not None:
-        held.check(release)
+        Privacy: reads no data.
+
+        Returns:
+            Names of the budget entries of each earlier release and of this one.
+        """
+        names: Sequence[str | None] = ()
+        if self.held is None:
+            check_without_budget()
+        elif not self.held.open:
+            raise BudgetError(
+                "The budget block in which this thread or task was started has ended, so this "
+                "training would not be recorded. Nothing was released. Wait for the thread or task "
+                "inside the block, or open a block in the thread or task itself."
+            )
+        else:
+            unit = Unit(one_unit(events)) if unit is None else unit
+            request = ReleaseRequest(tuple(events), private, unit, part, tuple(earlier))
+            names = self.held.authorize(request)
+        return tuple(names) or (*(old.entry for old in earlier), None)
+
+    def check_before(self, release: ReleaseRequest) -> None:
+        """Refuse a release that would not be authorized. Records nothing and reads no data.
+
+        In secure aggregation, every party checks its own budget before any party records the
+        release.
+        """
+        if self.held is not None and self.held.open and self.held.check is not None:
+            self.held.check(release)
 
 
 def in_force() -> bool:
-    """Whether a budget or a selection authorizes trainings in this context."""
+    """Whether a budget or a selection authorizes releases in this thread or task."""
     held = _IN_FORCE.get()
     return held is not None and held.open
 

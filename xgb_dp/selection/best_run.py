@@ -29,7 +29,7 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, Privacy
 from ..evaluation.row_split import Split, split_randomly
 from ..parameters import parse
 from ..record import ledger
-from ..record.authorization import ReleaseRequest, authorized_by, check_free
+from ..record.authorization import Context, ReleaseRequest, authorized_by, check_free
 from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import concerns, warn
 from ..record.selection_record import Run, best_of, complete
@@ -79,7 +79,10 @@ class SelectionRows:
         """Return the parameters without the privacy ids themselves, and the rows with them."""
         if not isinstance(data, Split):
             read_matrix(data)
-            flat, ids = take_ids(flatten(params), data)
+            flat = flatten(params)
+            mark, ids = take_ids(flat.get(_IDS), data)
+            if ids is not None:
+                flat[_IDS] = mark
             return flat, cls((data,), (ids,), find_part(data, ids))
         matrices = (data.train, data.test)
         for matrix in matrices:
@@ -98,7 +101,9 @@ class SelectionRows:
                 f"xgb_dp.split(..., privacy_id=ids), and here pass {_IDS}=True or the name of "
                 "their column."
             )
-        flat, train_ids = take_ids(flat, data.train)
+        mark, train_ids = take_ids(given, data.train)
+        if train_ids is not None:
+            flat[_IDS] = mark
         return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
 
     def with_persons(self, column: str | None) -> tuple[RowsWithPersons, ...]:
@@ -303,7 +308,8 @@ def _rehearse(
     split of the rows and on the secret random choice of settings.
     """
     for trial in candidates:
-        training = Training.of(prepare(_training_params(trial, plan), schema, trial.rounds), None)
+        prepared = prepare(_training_params(trial, plan), schema, trial.rounds)
+        training = Training.of(prepared, Context.current())
         training.check_sums(rows.matrix)
         held = hold(rows.matrix, rows.persons)
         try:

@@ -23,9 +23,10 @@ from ..mechanisms.splits import default_trees
 from ..parameters import parse
 from ..parameters.config import Config
 from ..planning import calibrated
+from ..record.authorization import policy_in_force
 from ..request import resolution
 from ..request.default_plans import settings_of_sizes
-from ..request.names import flatten
+from ..request.names import Request, flatten
 from ..request.schema import Schema
 from ..training.prepare import checked
 from .scores import Score
@@ -116,7 +117,8 @@ def _trial(
                 f"{name} cannot be set for individual trainings of a selection. Omit it; it is "
                 "derived from the budget of the selection."
             )
-    settings = checked({**flatten(user), "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
+    request = Request.parse({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, rounds)
+    settings = checked(request, schema, policy_in_force())
     for name, reason in _REFUSED.items():
         if name in user and settings[name]:
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")

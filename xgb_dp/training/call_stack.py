@@ -16,7 +16,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from ..errors import PrivacyRefusal, PrivacyWarning
-from ..record.authorization import in_force
 from ..record.pipelines import is_sparse_table, rows_read_by
 
 _SELECT = (
@@ -125,16 +124,17 @@ _EXACT_FITS = (
 """Modules with fitting functions that use the predictions of an already fitted model."""
 
 
-def refuse_meta_estimators(*, binary: bool) -> None:
+def refuse_meta_estimators(*, binary: bool, recorded: bool) -> None:
     """Refuse to train inside a scikit-learn caller that uses the rows without a privacy bound.
 
     Args:
         binary: Whether the model has two declared classes.
+        recorded: Whether a budget records every training.
     """
     stack = [one for one in callers() if not (binary and _is_fixed_threshold(*one))]
     _refuse_listed(stack)
     for caller, frame in stack:
-        _refuse_some(caller, frame)
+        _refuse_some(caller, frame, recorded)
 
 
 def _refuse_listed(stack: list[tuple[str, FrameType]]) -> None:
@@ -161,12 +161,12 @@ def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
     return known and type(frame.f_locals.get("self")).__name__ == "FixedThresholdClassifier"
 
 
-def _refuse_some(caller: str, frame: FrameType) -> None:
+def _refuse_some(caller: str, frame: FrameType, recorded: bool) -> None:
     """Refuse callers that are safe only with certain arguments."""
     if not caller.startswith("sklearn."):
         return  # reading the variables of a user's frame would keep a copy of them
     target: Any = frame.f_locals.get("self")
-    if caller == "sklearn.feature_selection._rfe._fit" and not in_force():
+    if caller == "sklearn.feature_selection._rfe._fit" and not recorded:
         _refuse(
             caller,
             "it trains several models on the same rows, but only the last ledger remains",

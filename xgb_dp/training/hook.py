@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any
@@ -25,12 +24,11 @@ from ..errors import PrivacyRefusal
 from ..parameters.config import Config
 from ..planning import calibrated
 from ..record import privacy_warnings
-from ..record.authorization import check_here, in_force
+from ..record.authorization import Context, check_here
 from ..record.ledger_model import Ledger
 from ..record.pipelines import fitted_step_warnings
-from ..request.names import flatten, read_flat
+from ..request.names import Request
 from ..request.schema import common_schema
-from . import input_checks
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
@@ -40,6 +38,8 @@ from .input_checks import (
     default_rounds,
     estimator_matrix,
     read_matrix,
+    read_public_rows,
+    with_public_cuts,
 )
 from .prepare import checked
 from .run import Training
@@ -119,42 +119,38 @@ def before_train(
     if isinstance(xgb_model, (str, os.PathLike)):  # check and continue the same file
         xgb_model = ModelFile(xgb_model)
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
-    flat = flatten(params)
-    with native.threads(read_flat(flat, "nthread")):
-        prepared = _prepared(flat, dtrain, num_boost_round, xgb_model, call_site)
+    request = Request.parse(params, num_boost_round, continues=xgb_model is not None)
+    with native.threads(request.threads):
+        prepared = _prepared(request, Context.current(), dtrain, xgb_model, call_site)
     return (*prepared, xgb_model)
 
 
 def _prepared(
-    flat: dict[str, Any],
-    dtrain: Any,
-    num_boost_round: int,
-    xgb_model: Any,
-    call_site: CallSite,
+    request: Request, context: Context, dtrain: Any, xgb_model: Any, call_site: CallSite
 ) -> tuple[dict[str, Any], list[Any], int]:
     # 1. Public inputs: the schema of the columns and the public rows. Reads no training row.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
-    flat, ids = matrices.take_ids(flat, dtrain)
+    mark, ids = matrices.take_ids(request.ids, dtrain)
 
-    def public_rows() -> tuple[dict[str, Any], Any]:
+    def read_public() -> Any:
         check_evals(dtrain, schema, call_site.evals)
-        return input_checks.taken_out(flat, dtrain, schema)
+        return read_public_rows(request.public_rows, request.categories, dtrain, schema)
 
-    flat, sample = workers.check_together(public_rows)
+    public_rows = workers.check_together(read_public)
 
     # 2. Settings, plans and their noise.
-    settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
+    settings = checked(request.with_ids(mark), schema, context.policy)
     privacy_warnings.warn(privacy_warnings.learning_rate_warnings(settings))
-    prepared = calibrated(input_checks.declared(settings, sample))
+    prepared = calibrated(with_public_cuts(settings, public_rows))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
-    refuse_meta_estimators(binary=settings.kind == "binary")
+    refuse_meta_estimators(binary=settings.kind == "binary", recorded=context.in_force)
 
     # 3. The claim, and warnings about it.
     steps = fitted_steps()
-    training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
-    training = replace(training, steps=tuple(name for name, _ in steps))
-    claimed, without_budget = training.claim(), not in_force()
+    part = find_part(dtrain, ids)
+    training = Training.of(prepared, context, xgb_model, part, [name for name, _ in steps])
+    claimed, without_budget = training.claim(), not context.in_force
     strings = [
         *privacy_warnings.target_warnings(settings),
         *fitted_step_warnings(steps),

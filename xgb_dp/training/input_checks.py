@@ -367,18 +367,13 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
 _NAME = "dp_public_data"
 
 
-def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict[str, Any], Any]:
-    """Replace the public rows in the parameters by True; return the parameters and the rows."""
-    from xgboost import DMatrix
-
-    given = params.get(_NAME)
-    if given is None or given is False:
-        return params, None
+def read_public_rows(given: Any, categories: Any, dtrain: Any, schema: Schema) -> Any:
+    """Return the public rows of ``dp_public_data`` as a matrix, or None."""
+    if given is None:
+        return None
     if isinstance(given, (tuple, list)) and len(given) == 2:
         X, y = given
-        given = private_matrix(
-            X, categories=read_flat(params, "dp_categories"), label=y, enable_categorical=True
-        )
+        given = private_matrix(X, categories=categories, label=y, enable_categorical=True)
     if not isinstance(given, DMatrix):
         raise PrivacyParameterError(
             f"`{_NAME}` must be an xgboost.DMatrix with labels or a pair (X, y) of public rows; "
@@ -393,10 +388,10 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
         )
     if not given.num_row():
         raise PrivacyParameterError(f"`{_NAME}` has no rows. Pass public rows, or leave it out.")
-    return {**params, _NAME: True}, given
+    return given
 
 
-def declared(s: Config, sample: Any) -> Config:
+def with_public_cuts(s: Config, sample: Any) -> Config:
     """Declare quantiles of the public sample as cuts of all columns without public cuts."""
     if sample is None:
         return s

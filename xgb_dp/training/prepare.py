@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import alias
 from ..parameters.config import Config
 from ..planning import Prepared, calibrated
-from ..record.authorization import policy_in_force
-from ..request.names import check_names, flatten
+from ..record.authorization import PolicyRules, policy_in_force
+from ..request.names import Request, check_names
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.resolution import resolve
 from ..request.schema import Schema
@@ -30,24 +30,19 @@ def prepare(
 
     Privacy: reads no rows and spends nothing.
     """
-    return calibrated(checked(flatten(user), schema, rounds, continues=continues))
+    request = Request.parse(user, rounds, continues=continues)
+    return calibrated(checked(request, schema, policy_in_force()))
 
 
-def checked(
-    flat: Mapping[str, Any],
-    schema: Schema,
-    rounds: Any,
-    *,
-    continues: bool = False,
-) -> Config:
-    """Check parameters from :func:`flatten` and return the settings of one training."""
-    check_names(flat)
-    flat = {name: value for name, value in flat.items() if value is not None}
-    if (rules := policy_in_force()) is not None:
-        rules.check_params(flat, schema.names if schema.width else [])
-    given = DEFAULT_ROUNDS if rounds is None else rounds
-    count = ARGUMENTS["num_boost_round"].read(alias("num_boost_round"), given, None)
-    settings = resolve(flat, schema, count, continues)
-    if rules is not None:
-        rules.check_weights(settings.unit_weights)
+def checked(request: Request, schema: Schema, policy: PolicyRules | None) -> Config:
+    """Check the parameters of one training, and return its settings."""
+    check_names(request.params)
+    given = {name: value for name, value in request.params.items() if value is not None}
+    if policy is not None:
+        policy.check_params(given, schema.names if schema.width else [])
+    rounds = DEFAULT_ROUNDS if request.rounds is None else request.rounds
+    count = ARGUMENTS["num_boost_round"].read(alias("num_boost_round"), rounds, None)
+    settings = resolve(given, schema, count, request.continues)
+    if policy is not None:
+        policy.check_weights(settings.unit_weights)
     return settings

@@ -19,7 +19,7 @@ from xgboost.core import Booster, XGBoostError
 
 from .. import planning
 from ..data.ids import SplitPart
-from ..engine import fixed_noise, native, workers
+from ..engine import native, workers
 from ..engine.model_json import ModelJson, check_carried
 from ..errors import (
     BudgetError,
@@ -37,13 +37,7 @@ from ..parameters.config import Config, ReleasedRange
 from ..parameters.parse import show
 from ..planning import Prepared
 from ..record import ledger, privacy_warnings
-from ..record.authorization import (
-    POLICY_KEY,
-    ReleaseRequest,
-    authorize,
-    check_before,
-    policy_in_force,
-)
+from ..record.authorization import POLICY_KEY, Context, ReleaseRequest
 from ..record.claim import ReleaseRecorder
 from ..record.content import content_of_booster, store_bound
 from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedRelease, TrainingRecord
@@ -84,8 +78,7 @@ class Training:
     """A training before its start; no noise has been drawn and no row has been read."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    # Key of a fixed noise tape (tests only); None for noise keyed by the operating system.
-    key: str | None
+    context: Context  # budget, policy and test key
     names: list[str] | None  # column names, if any
     # "c" for categorical columns and "float" for others; None for untyped data.
     types: list[str] | None
@@ -104,12 +97,14 @@ class Training:
     def of(
         cls,
         prepared: Prepared,
-        xgb_model: Any,
+        context: Context,
+        xgb_model: Any = None,
         part: SplitPart | None = None,
+        steps: Sequence[str] = (),
     ) -> Training:
         """Build a training from its settings, with or without an earlier model."""
         s = prepared.settings
-        key = None if s.noise_free else fixed_noise.noise_key()
+        key = None if s.noise_free else context.noise_key
         names, types = s.schema.names if s.schema.named else None, None
         if s.schema.typed:
             types = ["c" if f.kind == "categorical" else "float" for f in s.features]
@@ -130,13 +125,14 @@ class Training:
             )
         return cls(
             prepared,
-            key,
+            context,
             names,
             types,
             earlier,
             options,
             draws,
             part,
+            steps=tuple(steps),
             public_start=start,
         )
 
@@ -160,13 +156,13 @@ class Training:
         """Return the training with an id, random if private; all workers must call this."""
         if self.private:
             return replace(self, id=str(workers.broadcast_first(native.training_id())))
-        text = f"{self.plan_id} {self.key}"
+        text = f"{self.plan_id} {None if self.settings.noise_free else self.context.noise_key}"
         return replace(self, id=hashlib.sha256(text.encode()).hexdigest()[:32])
 
     @property
     def private(self) -> bool:
         """Whether all noise uses a key from the operating system."""
-        return not self.settings.noise_free and self.key is None
+        return not self.settings.noise_free and self.context.noise_key is None
 
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
         """Create the ledger of an unfinished training. It covers every plan it may still choose."""
@@ -182,8 +178,8 @@ class Training:
             public["target_seen"] = [s.released_range.low, s.released_range.high]
         if self.steps:
             public["preprocessing"] = list(self.steps)
-        if (rules := policy_in_force()) is not None:
-            public[POLICY_KEY] = rules.digest
+        if self.context.policy is not None:
+            public[POLICY_KEY] = self.context.policy.digest
         plan_record = TrainingRecord(
             id=self.id,
             plans=self.draws.plans,
@@ -237,7 +233,7 @@ class Training:
         try:
             if masked:
                 workers.check_together(self._check_budget)
-            entries = authorize(
+            entries = self.context.authorize(
                 self.draws.claimed,
                 private=self.private,
                 unit=self.settings.privacy_unit,
@@ -320,7 +316,8 @@ class Training:
         """Check the budget of this party before any party records the training."""
         unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
-            check_before(ReleaseRequest(events, self.private, unit, self.part, self._released))
+            request = ReleaseRequest(events, self.private, unit, self.part, self._released)
+            self.context.check_before(request)
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "
