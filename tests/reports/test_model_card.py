@@ -5,6 +5,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xgboost as xgb
 
@@ -62,6 +63,32 @@ def test_card_of_estimators_paths_and_continued_models(params, matrix, model, tm
     )
     estimator.fit(*arrays())
     assert "2 rounds, trees of depth 6" in xgb_dp.model_card(estimator)
+
+
+def test_card_and_page_include_the_figures_of_this_model(params, matrix, model):
+    data = matrix(feature_names=NAMES)
+    evaluation = xgb_dp.evaluate(model, data, epsilon=1.0, delta=1e-6)
+    calibrated = evaluation.calibrated(model)
+    for one, earlier in ((model, False), (calibrated, True)):
+        page = xgb_dp.privacy_report(one).to_html(evaluation=evaluation)
+        for text in (page, xgb_dp.model_card(one, evaluation=evaluation)):
+            assert f"AUC {evaluation.auc}; log loss {evaluation.log_loss}; " in text
+            assert ("for the model before it was calibrated" in text) == earlier
+    assert "No metrics provided" not in xgb_dp.model_card(model, evaluation=evaluation)
+    other = xgb.train(params(), data, 1)
+    with pytest.raises(PrivacyParameterError, match="evaluated another model"):
+        xgb_dp.model_card(other, evaluation=evaluation)
+
+
+def test_card_names_clipped_figures(params, matrix):
+    data = matrix()
+    data.set_label(np.arange(data.num_row()) % 40)
+    model = xgb.train(params(objective="count:poisson", dp_target_bounds=(0, 8)), data, 1)
+    evaluation = xgb_dp.evaluate(model, data, epsilon=1.0, delta=1e-6)
+    card = xgb_dp.model_card(model, evaluation=evaluation)
+    for text in (f"clipped RMSE {evaluation.rmse}", f"clipped Gini coefficient {evaluation.gini}",
+                 f"clipped mean prediction / mean label {evaluation.mean_ratio}"):  # fmt: skip
+        assert text in card
 
 
 def test_own_template(model):

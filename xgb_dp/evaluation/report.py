@@ -224,6 +224,9 @@ class EvaluationReport:
     def threshold(self, cost: Mapping[str, float] | tuple[float, float]) -> float:
         """Return the probability threshold with the lowest estimated cost.
 
+        It is for the probabilities of the evaluated model. For those of :meth:`calibrated`, use
+        fp / (fp + fn).
+
         Privacy: free post-processing.
 
         Args:

@@ -20,7 +20,14 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.names import takes
 from .formatting import markdown_code, markdown_prose, markdown_text, round_up
 from .ledger_model import Ledger
-from .privacy_report import PrivacyReport, as_booster, meaning, privacy_report, tables
+from .privacy_report import (
+    PrivacyReport,
+    as_booster,
+    evaluated,
+    meaning,
+    privacy_report,
+    tables,
+)
 
 
 def _private_report(model: Any) -> PrivacyReport:
@@ -52,6 +59,7 @@ def model_card(
     data: str = "",
     metrics: Mapping[str, float] | None = None,
     metrics_source: str = "",
+    evaluation: Any = None,
     license: str = "",
     contact: str = "",
     template: str | None = None,
@@ -73,6 +81,8 @@ def model_card(
         metrics: Metrics, by name.
         metrics_source: The rows that the metrics were computed on, and whether they are public.
             Required with `metrics`.
+        evaluation: Result of :func:`xgb_dp.evaluate` to include: its main figures with intervals,
+            and their privacy cost.
         license: License of the model.
         contact: Contact for questions.
         template: A custom template; it can use ``$epsilon`` and the other fields of the built-in
@@ -83,8 +93,8 @@ def model_card(
 
     Raises:
         PrivacyRefusal: The model is not private.
-        PrivacyParameterError: `metrics` without `metrics_source`, or an unknown field in the
-            template.
+        PrivacyParameterError: `metrics` without `metrics_source`, `evaluation` of another model,
+            or an unknown field in the template.
         LedgerError: The model has no ledger.
 
     Examples:
@@ -92,6 +102,7 @@ def model_card(
         >>> "# Who comes back" in card.splitlines()
         True
     """
+    report = _private_report(model)
     fields = {
         "name": markdown_text(name),
         "description": markdown_prose(description) or "No description provided.",
@@ -100,8 +111,8 @@ def model_card(
         "license": markdown_text(license) or "not stated",
         "license_field": json.dumps(license or "unknown"),
         "contact": markdown_prose(contact) or "not stated",
-        **_facts(as_booster(model), _private_report(model)),
-        "metrics_table": _metrics(metrics, metrics_source),
+        **_facts(as_booster(model), report),
+        "metrics_table": _quality(metrics, metrics_source, evaluated(evaluation, report.record)),
     }
     return _filled(template, fields)
 
@@ -187,9 +198,14 @@ def _public(ledger: Ledger) -> list[list[str]]:
     return rows
 
 
+def _quality(metrics: Mapping[str, float] | None, source: str, evaluation: str) -> str:
+    parts = [_metrics(metrics, source), markdown_text(evaluation)]
+    return "\n\n".join(filter(None, parts)) or "No metrics provided."
+
+
 def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:
     if not metrics:
-        return "No metrics provided."
+        return ""
     if not source.strip():
         raise PrivacyParameterError(
             "`metrics_source` is missing: state which rows `metrics` were computed on and whether "

@@ -246,6 +246,9 @@ class PrivacyReport:
             name: Name of the model, for the title.
             evaluation: Result of :func:`xgb_dp.evaluate` to include. Its epsilon is separate from
                 the epsilon of the model.
+
+        Raises:
+            PrivacyParameterError: `evaluation` is of another model.
         """
         statement = [textwrap.fill(p, width) for p in self.statement().split("\n\n")]
         if not self.private:
@@ -503,6 +506,9 @@ _FIGURES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",
+    "gini": "Gini coefficient",
+    "mean ratio": "mean prediction / mean label",
+    "concordance": "concordance",
     "auc difference": "difference in AUC",
 }
 
@@ -559,7 +565,7 @@ def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[
         ("Warning", " ".join(texts[key] for key in ("concerns", "preprocessing") if key in texts)),
         ("Assumed public", _untitled(texts["public"])),
         ("Not covered", _untitled(texts["not covered"])),
-        ("Evaluation", _evaluated(evaluation)),
+        ("Evaluation", evaluated(evaluation, report.record)),
     ]
     return [(title, visible(text)) for title, text in rows if text]
 
@@ -570,13 +576,28 @@ def _untitled(paragraph: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _evaluated(evaluation: Any) -> str:
-    """The main metrics of an evaluation and their privacy cost."""
+def evaluated(evaluation: Any, record: Ledger) -> str:
+    """The main figures of an evaluation, and their privacy cost.
+
+    Raises:
+        PrivacyParameterError: Another model was evaluated.
+    """
     if evaluation is None:
         return ""
-    figures = evaluation.figures()
-    parts = [f"{title} {figures[name]}" for name, title in _FIGURES.items() if name in figures]
-    return f"{'; '.join(parts)}. {' '.join(evaluation.statement().split())}"
+    parts = []
+    for name, figure in evaluation.figures().items():
+        plain = name.removeprefix("clipped ")
+        if plain in _FIGURES:
+            parts.append(f"{name.removesuffix(plain)}{_FIGURES[plain]} {figure}")
+    texts = [f"{'; '.join(parts)}."]
+    # A comparison of two models does not name their trees.
+    if getattr(evaluation, "trees", None) not in (None, tuple(record.tree_names)):
+        if not any("slope" in e for t in record.trainings for e in t.evaluations):
+            raise PrivacyParameterError(
+                "`evaluation` evaluated another model. Pass the evaluation of this model."
+            )
+        texts.append("The figures are for the model before it was calibrated.")
+    return " ".join([*texts, *evaluation.statement().split()])
 
 
 def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
