@@ -24,7 +24,7 @@ import numpy.typing as npt
 import xgboost as xgb
 from sklearn import metrics
 
-from xgb_dp.evaluation.counts import one_thread
+from xgb_dp.evaluation.counts import log_cells, one_thread
 from xgb_dp.evaluation.figures import outside
 from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
@@ -41,6 +41,7 @@ Exact = Mapping[str, float]
 PAGE = Path(__file__).resolve().parent / "pages" / "coverage.md"
 POPULATION = 100_000
 LEVEL = 0.95
+SHARES = (0.1, 0.3)  # of the rows with the highest scores, for lifts
 GROUPS = Groups(3, (0, 1, 2))
 HEAD = [
     "kind", "rows", "epsilon", "figure", "population", "bias", "95% of errors below", "covered",
@@ -58,6 +59,8 @@ class Population:
         labels: One for each row; of times both ends.
         groups: Number of the group of each row.
         exact: Figures of the population by name.
+        curves: From a released view, figures of its curves and of its threshold, each with that of
+            the population.
     """
 
     plan: Any
@@ -65,25 +68,34 @@ class Population:
     labels: Floats
     groups: npt.NDArray[np.int64] | None
     exact: Exact
+    curves: Callable[[Any], Iterable[tuple[str, Any, float]]] = lambda view: ()
 
     def figures(
         self, rows: npt.NDArray[np.int64], events: Any, layout: Layout
-    ) -> Mapping[str, Any]:
-        """Figures of some of the rows, from one release."""
+    ) -> Iterator[tuple[str, Any, float]]:
+        """Names and figures of some of the rows, from one release, and what is true of all."""
+        view, figures = self._released(rows, events, layout)
+        yield from ((name, figures[name], exact) for name, exact in self.exact.items())
+        yield from self.curves(view)
+
+    def _released(
+        self, rows: npt.NDArray[np.int64], events: Any, layout: Layout
+    ) -> tuple[Any, Mapping[str, Any]]:
         predictions = tuple(p[rows] for p in self.predictions)
         labels, second_step = self.labels[rows], getattr(self.plan, "plan_second_step", None)
         if len(predictions) == 2:
             cells = self.plan.cells(predictions, labels)
             later = self.plan.later_cells(predictions, labels)
             released = release(layout, events, cells, None, second_step, later)
-            return dict(self.plan.report(released, None, LEVEL).figures())
+            report = self.plan.report(released, None, LEVEL)
+            return report, dict(report.figures())
         groups = None if self.groups is None else self.groups[rows]
         cells = self.plan.cells(predictions[0], labels, groups)
         overall, parts = self.plan.views(release(layout, events, cells, None, second_step), LEVEL)
         out = dict(overall.figures())
         for name, part in parts.items():
             out |= {f"{figure} in group {name}": f for figure, f in part.figures().items()}
-        return out
+        return overall, out
 
 
 def _features(n: int) -> Floats:
@@ -131,10 +143,11 @@ def _population(
     codes = None if groups is None else table[rest, 3].astype(np.int64)
     y = labels[rest]
     truth = exact(predicted, y, plan)
+    curves = _CURVES.get(exact, _no_curves)(predicted, y, plan)
     for code in range(0 if codes is None else 3):
         one = codes == code
         truth |= {f"{k} in group {code}": v for k, v in exact(predicted[one], y[one], plan).items()}
-    return Population(plan, (predicted,), y, codes, truth)
+    return Population(plan, (predicted,), y, codes, truth, curves)
 
 
 def _binary(table: Floats, rng: np.random.Generator) -> Floats:
@@ -145,12 +158,73 @@ def _of_two(margins: Floats, y: Floats, _: Any) -> dict[str, float]:
     p = 1.0 / (1.0 + np.exp(-margins))
     return {
         "auc": float(metrics.roc_auc_score(y, p)),
+        "average_precision": float(metrics.average_precision_score(y, p)),
         "log_loss": float(metrics.log_loss(y, p)),
         "brier": float(np.mean((p - y) ** 2)),
         "base_rate": float(y.mean()),
         "accuracy": float(np.mean((p >= 0.5) == y)),
         "calibration_error": calibration_error(y, p),
     }
+
+
+def _rare(table: Floats, rng: np.random.Generator) -> Floats:
+    """About 3% of positive rows."""
+    return (rng.random(len(table)) < 1 / (1 + np.exp(4.6 - 2.0 * _signal(table)))).astype(float)
+
+
+def _top(order: Floats, y: Floats, share: float) -> float:
+    """Sum of the labels of the rows with the highest scores."""
+    return float(y[order[: round(share * len(y))]].sum())
+
+
+def _curves_of_two(margins: Floats, y: Floats, plan: Any) -> Any:
+    p, order = 1.0 / (1.0 + np.exp(-margins)), np.argsort(-margins, kind="stable")
+    found = np.cumsum(y[order])
+    cells = plan.grid.bins[plan.grid.cell(margins)]
+
+    def curves(view: Any) -> Iterator[tuple[str, Any, float]]:
+        up = p >= view.at
+        hits, chosen, positive = float(y[up].sum()), float(up.sum()), float(y.sum())
+        yield "precision at the threshold", view.precision(), hits / chosen
+        yield "recall at the threshold", view.recall(), hits / positive
+        yield "f1 at the threshold", view.f1(), 2.0 * hits / (chosen + positive)
+        yield "alert rate at the threshold", view.selection_rate(), chosen / len(y)
+        for recall in (0.2, 0.5, 0.8):
+            rows = int(np.searchsorted(found, recall * positive)) + 1
+            exact = float(found[rows - 1]) / rows
+            yield f"precision at recall {recall:g}", view.precision_at(recall), exact
+        for share in SHARES:
+            exact = _top(order, y, share) / (share * positive)
+            yield f"lift of the top {share:.0%}", view.lift(share), exact
+        for mean, rate, _ in view.calibration_curve():
+            inside = cells == min(int(mean * 10), 9)
+            if inside.any():
+                yield "share of positives by prediction", rate, float(y[inside].mean())
+
+    return curves
+
+
+def _curves_of_means(prediction: Floats, y: Floats, plan: Any) -> Any:
+    y = np.clip(y, *plan.target)
+    order, means = np.argsort(-prediction, kind="stable"), plan.means
+    cells = log_cells(prediction, means.low, means.high, len(means.means))
+    rows, sums = (
+        np.bincount(cells, weights=w, minlength=len(means.means)) for w in (np.ones_like(y), y)
+    )
+
+    def curves(view: Any) -> Iterator[tuple[str, Any, float]]:
+        for share in SHARES:
+            yield (
+                f"lift of the top {share:.0%}",
+                view.lift(share),
+                _top(order, y, share) / (share * float(y.sum())),
+            )
+        for mask in view.order.shares(10):
+            if rows @ mask > 0.0:
+                exact = float(sums @ mask / (rows @ mask))
+                yield "mean label by prediction", view.order.mean(mask), exact
+
+    return curves
 
 
 def _of_several(p: Floats, y: Floats, _: Any) -> dict[str, float]:
@@ -282,7 +356,9 @@ def _real(name: str) -> Population:
         exact = _of_quantiles
     elif plan.means is not None:
         exact = _of_means
-    return Population(plan, (predictions,), labels, None, exact(predictions, labels, plan))
+    curves = _CURVES.get(exact, _no_curves)(predictions, labels, plan)
+    truth = exact(predictions, labels, plan)
+    return Population(plan, (predictions,), labels, None, truth, curves)
 
 
 def _two_models() -> Population:
@@ -300,11 +376,17 @@ def _two_models() -> Population:
     return Population(plan_evaluation(models), margins, labels, None, exact)
 
 
+def _no_curves(*_: Any) -> Any:
+    return lambda view: ()
+
+
+_CURVES: dict[Any, Any] = {_of_two: _curves_of_two, _of_means: _curves_of_means}
 _NUMBERS = partial(_population, _numbers, target=(-6.0, 6.0))
 KINDS: dict[str, Callable[[], Population]] = {
     "two classes in groups": partial(
         _population, _binary, "binary:logistic", _of_two, groups=GROUPS
     ),
+    "rare positives": partial(_population, _rare, "binary:logistic", _of_two),
     "two models": _two_models,
     "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),
     "errors": partial(_NUMBERS, "reg:squarederror", _of_errors),
@@ -329,17 +411,18 @@ def measured(
     layout = Layout(task.plan.blocks, later=task.plan.later)
     for n, epsilon in itertools.product(sizes, epsilons):
         events = events_for(layout, epsilon, DELTA)
-        errors: dict[str, list[list[float]]] = {name: [] for name in task.exact}
+        errors: dict[str, list[list[float]]] = {}
+        truths: dict[str, list[float]] = {}
         rng = np.random.default_rng(n)
         for _ in range(repeats):
             sample = rng.integers(0, len(task.labels), n)
-            figures = task.figures(sample, events, layout)
-            for name, exact in task.exact.items():
-                one = figures[name]
+            for name, one, exact in task.figures(sample, events, layout):
                 covers = one.low <= exact <= one.high
-                errors[name].append([one.value - exact, covers, one.high - one.low])
+                error = [one.value - exact, covers, one.high - one.low]
+                errors.setdefault(name, []).append(error)
+                truths.setdefault(name, []).append(exact)
         for name, values in errors.items():
-            yield [kind, n, epsilon, *line_of(name, task.exact[name], values)]
+            yield [kind, n, epsilon, *line_of(name, float(np.mean(truths[name])), values)]
 
 
 def page(lines: Iterable[Sequence[Any]]) -> str:

@@ -32,31 +32,40 @@ def report(task: Any, quiet: None) -> Any:
 
 def test_without_noise_figures_are_the_exact_ones(task, report):
     _, _, y, p = task
-    up = p >= 0.5
+    up, alert = p >= 0.5, p >= report.at
     exact = {
         "rows": len(y),
         "base_rate": y.mean(),
         "mean_prediction": p.mean(),
         "auc": metrics.roc_auc_score(y, p),
+        "average_precision": metrics.average_precision_score(y, p),
         "log_loss": metrics.log_loss(y, p),
         "brier": metrics.brier_score_loss(y, p),
         "ks": max(np.subtract(*metrics.roc_curve(y, p)[1::-1])),
         "accuracy": metrics.accuracy_score(y, up),
-        "precision": metrics.precision_score(y, up),
-        "recall": metrics.recall_score(y, up),
-        "selection_rate": up.mean(),
+        "precision": metrics.precision_score(y, alert),
+        "recall": metrics.recall_score(y, alert),
+        "f1": metrics.f1_score(y, alert),
+        "selection_rate": alert.mean(),
         "calibration_error": expected_error(p, y),
     }
     figures = report.figures()
     assert set(figures) == set(exact)
     for name, value in exact.items():
-        slack = {"rows": 1.0, "ks": 3e-3, "calibration_error": 4e-3}.get(name, 1.5e-3)
+        slack = {"rows": 1.0, "ks": 3e-3, "calibration_error": 4e-3, "average_precision": 3e-3}.get(
+            name, 1.5e-3
+        )
         assert float(figures[name]) == pytest.approx(value, abs=slack), name
     for threshold in (0.1, 0.3, 0.73):
         (tn, fp), (fn, tp) = metrics.confusion_matrix(y, p >= threshold)
         confusion = report.confusion(threshold)
         for name, value in (("tn", tn), ("fp", fp), ("fn", fn), ("tp", tp)):
             assert float(confusion[name]) == pytest.approx(value, abs=0.002 * len(y)), name
+        for name in ("precision", "recall", "f1"):
+            value = getattr(metrics, f"{name}_score")(y, p >= threshold)
+            assert float(getattr(report, name)(threshold)) == pytest.approx(value, abs=3e-3), name
+        rate = float(np.mean(p >= threshold))
+        assert float(report.selection_rate(threshold)) == pytest.approx(rate, abs=2e-3)
 
 
 def test_curves_without_noise(task, report):
@@ -75,8 +84,47 @@ def test_curves_without_noise(task, report):
         assert float(rate) == pytest.approx(y[inside].mean(), abs=8e-3)
     precision, recall, _ = report.precision_recall()
     assert precision[0] == pytest.approx(y.mean(), abs=1e-3) and recall[0] == 1.0
-    chosen, lift = report.lift()
-    assert chosen[0] == pytest.approx(1.0) and lift[0] == pytest.approx(1.0)
+    exact_precision, exact_recall, _ = metrics.precision_recall_curve(y, p)
+    for share in (0.2, 0.5, 0.9):
+        value = float(np.interp(share, exact_recall[::-1], exact_precision[::-1]))
+        assert float(report.precision_at(share)) == pytest.approx(value, abs=6e-3)
+        value = y[np.argsort(-p)[: int(share * len(y))]].mean() / y.mean()
+        assert float(report.lift(share)) == pytest.approx(value, abs=6e-3)
+    assert float(report.lift(1.0)) == pytest.approx(1.0)
+    assert float(report.precision_at(1.0)) == pytest.approx(y.mean(), abs=1e-3)
+    for wrong in (0.0, 1.5, np.nan, "all"):
+        for curve in (report.lift, report.precision_at):
+            with pytest.raises(xgb_dp.PrivacyParameterError):
+                curve(wrong)
+
+
+def test_released_thresholds(task, report):
+    """The default selects as many rows as are positive; others have the selection rate given."""
+    _, _, y, p = task
+    for at, rate in (
+        (report.at, y.mean()),
+        *((report.threshold(selection_rate=rate), rate) for rate in (0.01, 0.2, 0.7, 1.0)),
+    ):
+        selected = np.mean(p >= at)
+        assert float(report.selection_rate(at)) == pytest.approx(selected, abs=2e-3)
+        nearest = min(report.roc()[2][:-1], key=lambda t, r=rate: abs(np.mean(p >= t) - r))
+        assert abs(selected - rate) <= abs(np.mean(p >= nearest) - rate) + 4e-3
+    assert report.f1() == report.f1(report.at) == report.figures()["f1"]
+    assert f"at the threshold {report.at:.4g}" in report.statement()
+    for wrong in ({}, {"selection_rate": 0.0}, {"selection_rate": 0.5, "cost": (1, 1)}):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match="selection_rate"):
+            report.threshold(**wrong)
+
+
+@pytest.mark.usefixtures("known")
+def test_rare_positives_have_a_recall(task):
+    """At 0.5 hardly any of them is found."""
+    _, X, y, _ = task
+    kept = (y == 0) | (np.arange(len(y)) % 12 == 0)
+    model = stock(X[kept], y[kept])
+    report = xgb_dp.evaluate(model, (X[kept], y[kept]), by={4: [0, 1]}, **TARGET)
+    assert float(report.recall(0.5)) < 0.1 < 0.25 < report.recall().low
+    assert {view.at for view in report.groups.values()} == {report.at}
 
 
 def test_the_threshold_with_the_least_cost(task, report):

@@ -12,7 +12,8 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
-from xgb_dp.evaluation.regression import Deviance, Regression
+from xgb_dp.evaluation.means import Deviance
+from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout
 from xgb_dp.testing import fixed_noise
@@ -83,9 +84,21 @@ def test_means_without_noise(judges, name):
     assert float(report.bias) == pytest.approx((p - y).mean(), abs=BOUNDS[name][1] / 8000)
     column = X[:, 3] == 1
     assert float(report.groups["1"].gini) == pytest.approx(gini_of(y[column], p[column]), abs=6e-3)
-    tenths = np.array(report.lift())
+    points = report.calibration_curve()
+    tenths = np.array([(mean, float(label)) for mean, label, _ in points])
     assert tenths.shape == (10, 2) and (np.diff(tenths[:, 0]) > 0).all()
     assert np.corrcoef(tenths.T)[0, 1] > 0.98
+    order, ends = np.argsort(p), np.cumsum([0.0, *(rows for _, _, rows in points)])
+    for point, first, last in zip(points, ends[:-1].round(), ends[1:].round(), strict=True):
+        inside = order[int(first) : int(last)]
+        assert point[0] == pytest.approx(p[inside].mean(), rel=0.02)
+        assert float(point[1]) == pytest.approx(y[inside].mean(), rel=0.02, abs=4e-3)
+    for share in (0.1, 0.5, 1.0):
+        top = y[order[len(y) - int(share * len(y)) :]].mean() / y.mean()
+        assert float(report.lift(share)) == pytest.approx(top, rel=0.01)
+    for wrong in (0.0, 1.1, None):
+        with pytest.raises(xgb_dp.PrivacyParameterError):
+            report.lift(wrong)
     assert {"clipped deviance", "clipped gini"} <= set(report.to_frame().loc["all"].index)
 
 
@@ -140,8 +153,9 @@ def test_quantiles_without_noise(judges, name):
         assert f"coverage of {level:g}" in report.figures()
     with pytest.raises(xgb_dp.PrivacyParameterError, match="quantile levels of the model"):
         report.coverage(0.33)
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="count:poisson"):
-        _ = report.gini
+    for unknown in (lambda: report.gini, lambda: report.lift(0.1), report.calibration_curve):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match="count:poisson"):
+            unknown()
 
 
 @pytest.mark.usefixtures("known")

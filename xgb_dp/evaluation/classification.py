@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -38,7 +38,7 @@ from .counts import (
     value_cells,
     value_points,
 )
-from .figures import Figure, Values, as_json, make_monotone, value_matrix
+from .figures import Figure, Values, as_json, make_monotone, parse_share, top_sums, value_matrix
 from .report import Cost
 from .rows import Groups, ModelKind, scaled
 
@@ -47,8 +47,8 @@ Of = Callable[[Floats, Floats], Floats]
 
 _LEAST = 1e-9
 _PLAIN = (
-    "rows", "base_rate", "mean_prediction", "auc", "log_loss", "brier", "calibration_error", "ks",
-    "accuracy", "precision", "recall", "selection_rate",
+    "rows", "base_rate", "mean_prediction", "auc", "average_precision", "log_loss", "brier",
+    "calibration_error", "ks", "accuracy", "precision", "recall", "f1", "selection_rate",
 )  # fmt: skip
 # Factor by which the interval of the calibration error is widened: the draws assume that the
 # smoothness of the calibration curve is known.
@@ -63,6 +63,15 @@ def auc(neg: Floats, pos: Floats) -> Floats:
     """Compute the area under the ROC curve; ties count half."""
     below = np.cumsum(neg, axis=-1) - 0.5 * neg
     return _ratio((pos * below).sum(axis=-1), pos.sum(axis=-1) * neg.sum(axis=-1))
+
+
+def average_precision(neg: Floats, pos: Floats) -> Floats:
+    """Compute the mean precision at the scores of the positives."""
+    found, errors = (
+        np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] - 0.5 * counts for counts in (pos, neg)
+    )
+    precision = np.clip(_ratio(found, found + errors), 0.0, 1.0)
+    return _ratio((pos * precision).sum(axis=-1), pos.sum(axis=-1))
 
 
 def influence(neg: Floats, pos: Floats, n: float, m: float) -> Floats:
@@ -80,6 +89,7 @@ class TwoClasses:
     Attributes:
         posterior: Posterior of the number of negatives and positives per score cell.
         level: Confidence level of each interval.
+        at: Default threshold. Set so that about as many rows are selected as are positive.
 
     Examples:
         >>> at = evaluation.threshold(cost={"fp": 1, "fn": 4})
@@ -90,6 +100,14 @@ class TwoClasses:
 
     posterior: Posterior
     level: float = 0.95
+    at: float = 0.5
+
+    @classmethod
+    def of(cls, posterior: Posterior, level: float) -> TwoClasses:
+        """Build the figures, with the default threshold for these rows."""
+        view = cls(posterior, level)
+        base = float(_ratio(view.positives.sum(), posterior.mean.sum()))
+        return replace(view, at=view.threshold_at(min(max(base, _LEAST), 1.0)))
 
     @property
     def grid(self) -> ScoreGrid:
@@ -150,6 +168,11 @@ class TwoClasses:
     def auc(self) -> Figure:
         """Area under the ROC curve."""
         return self.figure(auc)
+
+    @property
+    def average_precision(self) -> Figure:
+        """Area under the precision-recall curve."""
+        return self.figure(average_precision)
 
     @property
     def log_loss(self) -> Figure:
@@ -228,7 +251,7 @@ class TwoClasses:
         return self.figure(of)
 
     def figures(self) -> dict[str, Figure]:
-        """Return all figures by name; those that depend on a threshold use 0.5."""
+        """Return all figures by name, at the default thresholds."""
         values = {name: getattr(self, name) for name in _PLAIN}
         return {name: v if isinstance(v, Figure) else v() for name, v in values.items()}
 
@@ -241,13 +264,30 @@ class TwoClasses:
         logit, ends = float(np.log(threshold) - np.log1p(-threshold)), self.grid.ends
         return np.clip((ends[1:] - logit) / np.diff(ends), 0.0, 1.0)
 
-    def confusion(self, threshold: float = 0.5) -> dict[str, Figure]:
+    def _selected(self, threshold: float | None) -> Floats:
+        return self.above(self.at if threshold is None else threshold)
+
+    def threshold_at(self, selection_rate: float) -> float:
+        """Return the cell edge, as a probability, with the closest estimated selection rate.
+
+        At cell edges, counts need no assumption on the scores within a cell.
+
+        Args:
+            selection_rate: Share of rows to select, in (0, 1].
+        """
+        share = parse_share(selection_rate, "selection_rate")
+        selected = np.cumsum((self.negatives + self.positives)[::-1])[::-1]
+        place = np.argmin(np.abs(selected - share * selected[0]))
+        return float(self._thresholds[place])
+
+    def confusion(self, threshold: float | None = None) -> dict[str, Figure]:
         """Return the confusion matrix as figures "tp", "fp", "tn" and "fn".
 
         Args:
-            threshold: A row with at least this probability is classified as positive.
+            threshold: A row with at least this probability is classified as positive. Default:
+                `at`.
         """
-        up = self.above(threshold)
+        up = self._selected(threshold)
         counts: dict[str, Of] = {
             "tp": lambda neg, pos: pos @ up,
             "fp": lambda neg, pos: neg @ up,
@@ -257,25 +297,32 @@ class TwoClasses:
         return {name: self.figure(of, high=np.inf) for name, of in counts.items()}
 
     def accuracy(self, threshold: float = 0.5) -> Figure:
-        """Return the share of rows that are classified correctly."""
+        """Return the share of rows that are classified correctly; at 0.5 as by ``predict``."""
         up = self.above(threshold)
         return self.figure(
             lambda neg, pos: _ratio(neg @ (1.0 - up) + pos @ up, (neg + pos).sum(axis=-1))
         )
 
-    def precision(self, threshold: float = 0.5) -> Figure:
+    def precision(self, threshold: float | None = None) -> Figure:
         """Return the share of positives among rows with at least this probability."""
-        up = self.above(threshold)
+        up = self._selected(threshold)
         return self.figure(lambda neg, pos: _ratio(pos @ up, (neg + pos) @ up))
 
-    def recall(self, threshold: float = 0.5) -> Figure:
+    def recall(self, threshold: float | None = None) -> Figure:
         """Return the share of positive rows with at least this probability."""
-        up = self.above(threshold)
+        up = self._selected(threshold)
         return self.figure(lambda neg, pos: _ratio(pos @ up, pos.sum(axis=-1)))
 
-    def selection_rate(self, threshold: float = 0.5) -> Figure:
-        """Return the share of all rows with at least this probability."""
-        up = self.above(threshold)
+    def f1(self, threshold: float | None = None) -> Figure:
+        """Return the harmonic mean of precision and recall."""
+        up = self._selected(threshold)
+        return self.figure(
+            lambda neg, pos: _ratio(2.0 * (pos @ up), (neg + pos) @ up + pos.sum(axis=-1))
+        )
+
+    def selection_rate(self, threshold: float | None = None) -> Figure:
+        """Return the share of all rows with at least this probability: the rate of alerts."""
+        up = self._selected(threshold)
         return self.figure(lambda neg, pos: _ratio((neg + pos) @ up, (neg + pos).sum(axis=-1)))
 
     # --- curves --------------------------------------------------------------------------------
@@ -297,12 +344,24 @@ class TwoClasses:
         precision = np.where(hits + errors > _LEAST, hits / np.maximum(hits + errors, _LEAST), 1.0)
         return precision, true, self._thresholds
 
-    def lift(self) -> tuple[Floats, Floats]:
-        """Return the lift curve: share of rows selected by score, and their lift (rate / base)."""
-        (false, true), base = self._rates, float(self.base_rate)
-        chosen = base * true + (1.0 - base) * false
-        lift = np.where(chosen > _LEAST, true / np.maximum(chosen, _LEAST), np.nan)
-        return chosen, np.asarray(lift)
+    def precision_at(self, recall: float) -> Figure:
+        """Return the precision at the threshold with this recall, in (0, 1]."""
+        recall = parse_share(recall, "recall")
+
+        def of(neg: Floats, pos: Floats) -> Floats:
+            found = recall * pos.sum(axis=-1)
+            return _ratio(found, found + top_sums(pos, neg, recall))
+
+        return self.figure(of)
+
+    def lift(self, share: float) -> Figure:
+        """Return the lift: base rate of the `share` of rows with the highest scores, over all."""
+        share = parse_share(share)
+
+        def of(neg: Floats, pos: Floats) -> Floats:
+            return _ratio(top_sums(neg + pos, pos, share), share * pos.sum(axis=-1))
+
+        return self.figure(of, high=1.0 / share)
 
     def calibration_curve(self) -> list[tuple[float, Figure, float]]:
         """Return (mean prediction, share of positives, number of rows) for each of ten bins.
@@ -405,7 +464,8 @@ class Binary(ModelKind):
         return Block(overall), Block(np.asarray(block_diag(*by_group), dtype=np.int64))
 
     def _each(self, released: NoisySums, level: float) -> list[TwoClasses]:
-        return [TwoClasses(one, level) for one in self._posteriors(released, draws=DRAWS)]
+        views = [TwoClasses.of(one, level) for one in self._posteriors(released, draws=DRAWS)]
+        return [replace(view, at=views[0].at) for view in views]
 
     def _posteriors(self, released: NoisySums, *, draws: int) -> list[Posterior]:
         """Compute the posteriors for all rows and for each group, from all steps so far."""
@@ -612,7 +672,7 @@ class PairedModels(ModelKind):
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
         posteriors = self._views(released, DRAWS)
-        first, other = (TwoClasses(one, level) for one in posteriors)
+        first, other = (TwoClasses.of(one, level) for one in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
         scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_SECOND_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
@@ -813,7 +873,7 @@ class MultipleClasses(ModelKind):
         of_loss, of_top, of_class = self._solvers
         unit, half = float(self.blocks[0].matrix[0, 0]), _LARGEST_LOSS / 2.0
         top, *each = (
-            TwoClasses(two_classes(ScoreGrid(), solver, counts, noise), level)
+            TwoClasses.of(two_classes(ScoreGrid(), solver, counts, noise), level)
             for solver, counts in zip([of_top, *[of_class] * self.classes], sums[2:], strict=True)
         )
         return SeveralClasses(

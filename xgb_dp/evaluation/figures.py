@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..noisy_sums import Floats, Ints
+from ..parameters.parse import parse_number
 from .counts import CELLS, UNIT, Solver, tree_matrix, value_ends, value_points
 
 _TINY = 1e-9
@@ -194,6 +195,26 @@ def make_monotone(values: Floats) -> Floats:
     up = np.maximum.accumulate(values, axis=-1)
     down = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(0.5 * (up + down))
+
+
+def parse_share(value: Any, name: str = "share") -> float:
+    """Read a number in (0, 1]; errors name the argument."""
+    return parse_number(name, value, low=0.0, high=1.0, open_low=True)
+
+
+def top_sums(rows: Floats, values: Floats, share: float) -> Floats:
+    """Return the sum of the values of the `share` of rows in the highest cells, (...,).
+
+    Args:
+        rows: Row counts by ascending cell, (..., cells).
+        values: Sums of a value by cell, (..., cells).
+        share: In (0, 1]; part of a cell counts in proportion.
+    """
+    flat = (np.cumsum(v[..., ::-1], axis=-1).reshape(-1, v.shape[-1]) for v in (rows, values))
+    count, total = (np.pad(v, ((0, 0), (1, 0))) for v in flat)
+    pairs = zip(make_monotone(count), total, strict=True)
+    top = [np.interp(share * c[-1], c, t) for c, t in pairs]
+    return np.asarray(np.reshape(top, rows.shape[:-1]))
 
 
 FINE = 1 << 14

@@ -1,9 +1,7 @@
 """Evaluate regression models: the released blocks, and the figures computed from them.
 
-Moments of errors and targets are released as sums. For models of counts or amounts (Poisson, gamma,
-Tweedie), predictions are also binned into 64 cells and labels rounded to one of at most 128 values.
-Two Haar trees over the prediction cells are released, one for row counts and one for label sums.
-They give the Lorenz curve and the deviance that the model explains.
+Moments of errors and targets are released as sums. Models of counts or amounts have additional
+blocks, see ``means.py``.
 
 Figures are free post-processing of the released sums. Proof: docs/proofs/evaluation.md
 """
@@ -13,18 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
-from ..engine.saved_model import SavedModel
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import parse_number
-from ..request.objectives import OBJECTIVES, POWERS
-from .counts import CELLS, Solver, log_cells, tree_matrix, value_cells, value_points
+from ..request.objectives import OBJECTIVES
+from .counts import CELLS, Solver, tree_matrix, value_cells, value_points
 from .figures import (
     FINE,
     FINE_UNIT,
@@ -34,251 +29,12 @@ from .figures import (
     Moments,
     SharesBeyond,
     Values,
-    figure_from_draws,
     moment_matrix,
     moment_weights,
-    moving_average,
     outside,
-    quotient_from_draws,
 )
+from .means import Means, Order
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
-
-_PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
-_COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's squared norm
-_LOSSES = 4096  # cells of the deviance, fine near 0
-_WIDEST = 14.0  # maximum range of log predictions
-_TINY = 1e-9
-_LEAST = 1e-3  # floor of gamma labels, relative to the typical mean: the deviance at 0 is infinite
-_OF_LOSS = (
-    Moment("rows", np.ones_like, 0.2),
-    Moment("loss", np.asarray, 0.6, even=True),
-    Moment("loss 2", np.square, 0.2, even=True),
-)
-
-
-@dataclass(frozen=True)
-class Deviance:
-    """Unit deviance of a Tweedie distribution, whose variance is a power of the mean."""
-
-    power: float  # 1 for count:poisson, 2 for reg:gamma, in between for reg:tweedie
-    floor: float = 0.0  # smaller labels are raised to this if power is 2
-
-    def __call__(self, y: Floats, mean: Floats) -> Floats:
-        """Compute the deviance of labels from positive predicted means; >= 0."""
-        p = self.power
-        if p == 1.0:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.where(y > 0, y * np.log(y / mean), 0.0)
-            return np.asarray(2.0 * (logs - y + mean))
-        if p == 2.0:
-            share = np.maximum(y, self.floor) / mean
-            return np.asarray(2.0 * (share - 1.0 - np.log(share)))
-        label = y ** (2 - p) / ((1 - p) * (2 - p))
-        return np.asarray(2.0 * (label - self.slope(mean) / 2.0 * y + self.offset(mean) / 2.0))
-
-    def slope(self, mean: Floats) -> Floats:
-        """Return s(mean) in deviance = -s(mean) * y + o(mean) + (a function of y only)."""
-        p = self.power
-        return np.asarray(2.0 * np.log(mean) if p == 1.0 else 2.0 * mean ** (1 - p) / (1 - p))
-
-    def offset(self, mean: Floats) -> Floats:
-        """Return o(mean), the part of the deviance that depends on the prediction only."""
-        p = self.power
-        return np.asarray(2.0 * np.log(mean) if p == 2.0 else 2.0 * mean ** (2 - p) / (2 - p))
-
-
-@dataclass(frozen=True, eq=False)
-class Order:
-    """Row counts and label sums by prediction cell, and the figures of the ordering."""
-
-    counts: Floats  # estimated row counts, then label sums; unbiased, (2 * cells,)
-    draws: Floats  # draws of `counts` that vary with the privacy noise, (draws, 2 * cells)
-    means: Floats  # representative prediction of each cell
-    square: float  # mean squared label; determines the variance of labels within cells
-    deviance: Deviance
-    most: float  # clipping limit of the deviance
-    level: float  # confidence level of each interval
-
-    @cached_property
-    def sampled(self) -> Floats:
-        """Draws of `counts` that vary with privacy noise and sampling of rows and labels."""
-        rng = np.random.default_rng(3)
-        rows, sums = (np.maximum(moving_average(v, 2), 0.0) for v in np.split(self.counts, 2))
-        mean = sums / np.maximum(rows, 1.0)
-        # The label variance is proportional to a power of the mean; the second moment of all labels
-        # determines the factor.
-        around = self.square * rows.sum() - rows @ mean**2
-        shape = mean**self.deviance.power
-        variance = max(around, 0.0) / max(float(rows @ shape), 1e-300) * shape
-        moved = rng.normal(size=(len(self.draws), _PLACES)) * np.sqrt(rows)
-        labels = rng.normal(size=moved.shape) * np.sqrt(rows * variance)
-        return np.asarray(self.draws + np.hstack([moved, moved * mean + labels]))
-
-    @property
-    def gini(self) -> Figure:
-        """Gini index of the ordered Lorenz curve; 0 for a random order.
-
-        Rows are sorted by prediction, and the curve gives their cumulative share of all labels.
-        """
-
-        def parts(counts: Floats) -> Floats:
-            rows, sums = _halves(counts)
-            below = np.cumsum(rows, axis=-1) - 0.5 * rows
-            whole = rows.sum(axis=-1) * sums.sum(axis=-1)
-            return np.stack([2.0 * (sums * below).sum(axis=-1) - whole, whole], axis=-1)
-
-        return quotient_from_draws(self, parts, -1.0, 1.0)
-
-    @property
-    def mean_ratio(self) -> Figure:
-        """Mean prediction divided by mean label."""
-
-        def parts(counts: Floats) -> Floats:
-            rows, sums = _halves(counts)
-            return np.stack([rows @ self.means, sums.sum(axis=-1)], axis=-1)
-
-        return quotient_from_draws(self, parts, 0.0, np.inf)
-
-    @property
-    def deviance_saved(self) -> Figure:
-        """Deviance explained by the model: mean deviance of a constant prediction minus its own."""
-        loss = self.deviance
-
-        def of(counts: Floats) -> Floats:
-            rows, sums = _halves(counts)
-            n = np.maximum(rows.sum(axis=-1), _TINY)
-            mean = np.clip(sums.sum(axis=-1) / n, self.means[0], self.means[-1])[..., np.newaxis]
-            saved = (loss.slope(self.means) - loss.slope(mean)) * sums
-            saved = saved + (loss.offset(mean) - loss.offset(self.means)) * rows
-            return np.asarray(saved.sum(axis=-1) / n)
-
-        return figure_from_draws(self, of, -np.inf, np.inf)
-
-    def lift(self, shares: int = 10) -> list[tuple[float, float]]:
-        """Return (mean prediction, mean label) for equal shares of rows sorted by prediction."""
-        rows, sums = _halves(self.counts)
-        rows = np.maximum(rows, 0.0)
-        place = np.cumsum(rows) - 0.5 * rows
-        part = np.minimum(place / max(rows.sum(), _TINY) * shares, shares - 1).astype(int)
-        totals = (
-            np.bincount(part, weights=values, minlength=shares).tolist()
-            for values in (rows, rows * self.means, sums)
-        )
-        return [(m / n, label / n) for n, m, label in zip(*totals, strict=True) if n > 0.0]
-
-
-def _halves(counts: Floats) -> tuple[Floats, Floats]:
-    """Split into row counts and label sums, (..., cells) each."""
-    return counts[..., :_PLACES], counts[..., _PLACES:]
-
-
-@dataclass(frozen=True, eq=False)
-class Means:
-    """Additional blocks and figures of models of counts or amounts: deviance and ordering."""
-
-    low: float  # log of the smallest prediction that is not clipped
-    high: float  # log of the largest prediction that is not clipped
-    points: Floats  # values to which labels are rounded, ascending over the label range
-    deviance: Deviance
-    most: float  # clipping limit of the deviance
-
-    @classmethod
-    def from_model(
-        cls, model: EvaluatedModel, objective: str, target: tuple[float, float]
-    ) -> Means:
-        """Build the blocks for a model with a label range, without reading any row."""
-        first, last = target
-        power = POWERS.get(objective) or _tweedie(model)
-        exposure = model.public.get("exposure_bounds") or [1.0, 1.0]
-        low, high = (m + math.log(e) for m, e in zip(model.margins, exposure, strict=True))
-        high = min(high, math.log(last))
-        low = min(max(low, high - _WIDEST), high - 0.05)
-        usual = math.exp(min(max(_usual_margin(model), low), high)) * math.sqrt(math.prod(exposure))
-        whole = power == 1.0 and first == int(first) and last == int(last)
-        if whole and last - first < _LABELS:
-            points = np.linspace(first, last, int(last - first) + 1)
-        else:  # finer near the lower end, since most labels are small
-            points = first + (last - first) * np.linspace(0.0, 1.0, _LABELS) ** 3
-        loss = Deviance(power, _LEAST * usual)
-        ends = loss(np.array([first, last]), np.array([usual, usual]))
-        return cls(low, high, points, loss, float(ends.max()))
-
-    @property
-    def means(self) -> Floats:
-        """Representative prediction of each cell."""
-        edges = np.linspace(self.low, self.high, _PLACES + 1)
-        return np.asarray(np.exp(0.5 * (edges[1:] + edges[:-1])))
-
-    @property
-    def _trees(self) -> tuple[Floats, Floats]:
-        rows = FINE_UNIT * tree_matrix(_PLACES, _COUNT, _COUNT_TREE)
-        return rows, FINE_UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
-
-    def order_matrix(self) -> Ints:
-        """Return the contribution of a row: (sums, cells * labels), labels vary fastest."""
-        rows, sums = self._trees
-        one = np.ones(len(self.points))
-        share = self.points / self.points[-1]
-        whole = np.vstack([np.kron(rows, one), np.kron(sums, share)])
-        # Public random rounding avoids a systematic bias for small labels.
-        offsets = np.random.default_rng(4).random(whole.shape)
-        return np.floor(whole + np.where(whole == 0.0, 0.0, offsets)).astype(np.int64)
-
-    def order_cells(self, predictions: Floats, labels: Floats) -> Ints:
-        """Return the cell of each row by prediction and label."""
-        place = log_cells(predictions, self.low, self.high, _PLACES)
-        between = 0.5 * (self.points[1:] + self.points[:-1])
-        label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
-        return np.asarray(place * len(self.points) + label)
-
-    def read_order(
-        self, sums: Floats, noise: float, share: float, square: float, level: float
-    ) -> Order:
-        """Estimate counts and label sums from a block's noisy sums; `share` is its norm share."""
-        rows, labels = self._trees
-        solver = Solver.from_matrix(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
-        counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
-        return Order(counts, draws, self.means, square, self.deviance, self.most, level)
-
-    @staticmethod
-    def loss_matrix() -> Ints:
-        """Return the contribution of a row in each of 4,096 cells of the deviance."""
-        return moment_matrix(_OF_LOSS, value_points(3, 2 * _LOSSES)[_LOSSES:], 1.0)
-
-    def losses(self, predictions: Floats, labels: Floats) -> Floats:
-        """Return the deviance of each row in units of the clipping limit; NaN becomes infinite."""
-        inside = np.clip(labels, self.points[0], self.points[-1])
-        with np.errstate(all="ignore"):
-            loss = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
-        return np.maximum(np.nan_to_num(loss, nan=np.inf, posinf=np.inf), 0.0)
-
-    @staticmethod
-    def loss_cells(losses: Floats) -> Ints:
-        """Return the cell of each row by deviance."""
-        return np.asarray(value_cells(losses, 3, 2 * _LOSSES) - _LOSSES)
-
-    @staticmethod
-    def read_losses(sums: Floats, noise: float, matrix: Ints, level: float) -> Moments:
-        """Estimate moments of the deviance, in units of the limit, from a block's noisy sums."""
-        # Use the rounded integer weights: rounding errors would matter for small mean deviances.
-        weights = np.abs(matrix[:, 0]).astype(np.float64)
-        return Moments.read(_OF_LOSS, sums, noise, weights, level)
-
-
-def _tweedie(model: EvaluatedModel) -> float:
-    config = SavedModel.from_config(model.booster)
-    return float(config.objective_parameter("tweedie_variance_power"))
-
-
-def _usual_margin(model: EvaluatedModel) -> float:
-    """Return the mean margin, weighted by the covers in the model; as public as the model."""
-    saved = SavedModel.from_booster(model.booster)
-    margin = saved.intercept_margin
-    for tree in saved.trees:
-        cover = np.maximum(np.array(tree.covers)[tree.leaves], 0.0) + 1e-9
-        margin += float(np.array(tree.leaf_values) @ cover / cover.sum())
-    return margin
-
 
 # Moments of a row's error v, in units of the bound, and its target t, scaled to [-1, 1]. Squared
 # errors are released in two parts, below and above half the bound. Most errors are below, where the
@@ -532,9 +288,13 @@ class Errors:
         """See :meth:`Order.deviance_saved`."""
         return self._in_order("deviance_saved").deviance_saved
 
-    def lift(self, shares: int = 10) -> list[tuple[float, float]]:
+    def lift(self, share: float) -> Figure:
         """See :meth:`Order.lift`."""
-        return self._in_order("lift").lift(shares)
+        return self._in_order("lift").lift(share)
+
+    def calibration_curve(self, shares: int = 10) -> list[tuple[float, Figure, float]]:
+        """See :meth:`Order.calibration_curve`."""
+        return self._in_order("calibration_curve").calibration_curve(shares)
 
     def _in_order(self, name: str) -> Order:
         if self.order is None:

@@ -46,6 +46,11 @@ _LOG_LOSS = (
     "larger losses (rows for which the model gives the true class a probability below 0.0003)."
 )
 
+_AT = (
+    " `precision`, `recall`, `f1` and `selection_rate` are at the threshold {:.4g}, which selects "
+    "about as many rows as are positive. `accuracy` is at 0.5."
+)
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -124,7 +129,7 @@ class EvaluationReport:
 
     Examples:
         >>> sorted(evaluation.figures())[:3]
-        ['accuracy', 'auc', 'base_rate']
+        ['accuracy', 'auc', 'average_precision']
     """
 
     kind: str
@@ -178,6 +183,8 @@ class EvaluationReport:
             "simultaneous: the probability that several intervals all cover is lower."
             f"{self.cost.population()}"
         )
+        if self.kind == "binary":
+            text += _AT.format(self.overall.at)
         if self.kind != "regression":
             return text + _LOG_LOSS
         clipped = self.overall.beyond.statement(self.cost.unit.plural)
@@ -221,8 +228,13 @@ class EvaluationReport:
             allow_nan=False,
         )
 
-    def threshold(self, cost: Mapping[str, float] | tuple[float, float]) -> float:
-        """Return the probability threshold with the lowest estimated cost.
+    def threshold(
+        self,
+        cost: Mapping[str, float] | tuple[float, float] | None = None,
+        *,
+        selection_rate: float | None = None,
+    ) -> float:
+        """Return the threshold with the lowest estimated cost, or with this selection rate.
 
         It is for the probabilities of the evaluated model. For those of :meth:`calibrated`, use
         fp / (fp + fn).
@@ -232,8 +244,11 @@ class EvaluationReport:
         Args:
             cost: Costs of a false positive and a false negative, as ``{"fp": 1, "fn": 5}`` or as a
                 pair (fp, fn).
+            selection_rate: Share of rows to select, in (0, 1]. Pass either this or `cost`.
         """
-        fp, fn = read_cost(cost)
+        if selection_rate is not None and cost is None:
+            return float(self.overall.threshold_at(selection_rate))
+        fp, fn = read_cost(cost if selection_rate is None else None)
         return float(self.overall.best_threshold(fp, fn)[0])
 
     def calibrated(self, model: Any) -> Any:
@@ -282,7 +297,7 @@ def read_cost(cost: Any) -> tuple[float, float]:
     if not isinstance(cost, (tuple, list)) or len(cost) != 2:
         raise PrivacyParameterError(
             "`cost` must be {'fp': cost of a false positive, 'fn': cost of a false negative}, or "
-            "the pair (fp, fn)."
+            "the pair (fp, fn). Pass either `cost` or `selection_rate`."
         )
     fp, fn = (parse_number("cost", v, low=0.0) for v in cost)
     if not fp + fn > 0.0:

@@ -17,6 +17,7 @@ from .reports import (
     plot_epsilon,
     plot_groups,
     plot_lift,
+    plot_precision_recall,
     plot_roc,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "plot_groups",
     "plot_importance",
     "plot_lift",
+    "plot_precision_recall",
     "plot_roc",
     "plot_shapes",
     "shape_functions",

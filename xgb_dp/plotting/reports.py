@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..evaluation.figures import Figure
 from ..record.privacy_report import PrivacyReport, privacy_report
 
 
@@ -128,10 +127,20 @@ def _curve(report: Any, name: str) -> Any:
     curve = getattr(report, name, None)
     if curve is None:
         raise PrivacyParameterError(
-            f"`report` has no {name.replace('_', ' ')}. Pass the evaluation report of a binary "
-            "classifier, or one of its groups."
+            f"`report` has no {name.replace('_', ' ')}. Pass the evaluation report of a model that "
+            "has one, or one of its groups."
         )
-    return curve()
+    return curve
+
+
+def _intervals(ax: Any, x: Sequence[float], figures: Sequence[Figure], label: str) -> None:
+    """Draw figures as a line with a band of intervals."""
+    ax.plot(x, list(map(float, figures)), color="C0", linewidth=1.8, label=label)
+    low, high = ([getattr(f, end) for f in figures] for end in ("low", "high"))
+    ax.fill_between(x, low, high, color="C0", alpha=0.2, linewidth=0)
+
+
+_SHARES = [k / 20 for k in range(1, 21)]
 
 
 def plot_roc(report: Any, ax: Any = None) -> Any:
@@ -154,7 +163,7 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
         >>> ax.get_xlabel()
         'false positive rate'
     """
-    false, true, _ = _curve(report, "roc")
+    false, true, _ = _curve(report, "roc")()
     ax = new_axes(ax, 4.4, 4.2)
     ax.plot(false, true, color="C0", linewidth=1.8, label=f"AUC {report.auc}")
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="guessing")
@@ -162,8 +171,8 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
     return labelled(ax, "ROC curve", "false positive rate", "true positive rate")
 
 
-def plot_calibration(report: Any, ax: Any = None) -> Any:
-    """Plot the share of positive rows against the predicted probability, with intervals.
+def plot_precision_recall(report: Any, ax: Any = None) -> Any:
+    """Plot precision against recall, with intervals.
 
     Privacy: free post-processing.
 
@@ -172,23 +181,55 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
         ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes
+        matplotlib.axes.Axes: The curve, with the average precision in the legend.
 
     Raises:
         PrivacyParameterError: `report` is not about a binary classifier.
+
+    Examples:
+        >>> ax = xgb_dp.plotting.plot_precision_recall(evaluation)
+        >>> ax.get_xlabel()
+        'recall'
+    """
+    precision = list(map(_curve(report, "precision_at"), _SHARES))
+    ax = new_axes(ax, 4.4, 4.2)
+    _intervals(ax, _SHARES, precision, f"average precision {report.average_precision}")
+    ax.axhline(float(report.base_rate), color="0.7", linewidth=0.8, label="guessing")
+    ax.legend(loc="lower left", frameon=False, fontsize=9)
+    title = f"Precision and recall, with {100 * report.level:g}% intervals"
+    return labelled(ax, title, "recall", "precision")
+
+
+def plot_calibration(report: Any, ax: Any = None) -> Any:
+    """Plot the share of positive rows, or the mean label, against the prediction, with intervals.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` for a binary classifier or a model of counts or
+            amounts, or one of its groups.
+        ax: matplotlib axes. Default: new axes.
+
+    Returns:
+        matplotlib.axes.Axes
+
+    Raises:
+        PrivacyParameterError: `report` is about another kind of model.
 
     Examples:
         >>> ax = xgb_dp.plotting.plot_calibration(evaluation)
         >>> ax.get_xlabel()
         'predicted probability'
     """
-    points = _curve(report, "calibration_curve")
+    points = _curve(report, "calibration_curve")()
+    binary = hasattr(report, "calibration_error")
     ax = new_axes(ax, 4.4, 4.2)
     means = [mean for mean, _, _ in points]
     rates = [rate for _, rate, _ in points]
     below = [float(rate) - rate.low for rate in rates]
     above = [rate.high - float(rate) for rate in rates]
-    ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, label="perfectly calibrated")
+    ends = [0, 1] if binary else [0, max(means, default=1.0)]
+    ax.plot(ends, ends, color="0.7", linewidth=0.8, label="perfectly calibrated")
     ax.errorbar(
         means,
         [float(rate) for rate in rates],
@@ -200,37 +241,40 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
         label=f"the model, with {100 * report.level:g}% intervals",
     )
     ax.legend(loc="upper left", frameon=False, fontsize=9)
+    if not binary:
+        title = f"Calibration, mean prediction / mean label {report.mean_ratio}"
+        return labelled(ax, title, "mean prediction", "mean label")
     title = f"Calibration, error {report.calibration_error}"
     return labelled(ax, title, "predicted probability", "share of positive rows")
 
 
 def plot_lift(report: Any, ax: Any = None) -> Any:
-    """Plot the lift curve: the positive rate among the highest scores, relative to the base rate.
+    """Plot the lift: the mean label of the rows with the highest predictions, over that of all.
 
     Privacy: free post-processing.
 
     Args:
-        report: Result of :func:`xgb_dp.evaluate` for a binary classifier, or one of its groups.
+        report: Result of :func:`xgb_dp.evaluate` for a binary classifier or a model of counts or
+            amounts, or one of its groups.
         ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes
+        matplotlib.axes.Axes: The curve, with intervals.
 
     Raises:
-        PrivacyParameterError: `report` is not about a binary classifier.
+        PrivacyParameterError: `report` is about another kind of model.
 
     Examples:
         >>> ax = xgb_dp.plotting.plot_lift(evaluation)
         >>> ax.get_xlabel()
-        'share of rows with the highest scores'
+        'share of rows with the highest predictions'
     """
-    chosen, lift = _curve(report, "lift")
+    lift = list(map(_curve(report, "lift"), _SHARES))
     ax = new_axes(ax)
-    known = np.isfinite(lift) & (chosen > 0.01)  # below that, noise dominates
-    ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8, label="the model")
+    _intervals(ax, _SHARES, lift, f"the model, with {100 * report.level:g}% intervals")
     ax.axhline(1.0, color="0.7", linewidth=0.8, label="a random choice of rows")
     ax.legend(loc="upper right", frameon=False, fontsize=9)
-    return labelled(ax, "Lift", "share of rows with the highest scores", "lift")
+    return labelled(ax, "Lift", "share of rows with the highest predictions", "lift")
 
 
 def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
