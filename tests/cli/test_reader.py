@@ -291,7 +291,7 @@ def test_folders_of_parquet_are_one_table(folder):
     FRAME.to_parquet("visits/loose.parquet")
     assert "partitioned by different columns" in fails("train", "visits", *TRAIN)
     Path("none").mkdir()
-    assert "without .parquet files" in fails("train", "none", *TRAIN)
+    assert "without .parquet or .csv files" in fails("train", "none", *TRAIN)
 
 
 def test_kept_columns_are_exact(folder):

@@ -206,5 +206,5 @@ def test_a_template_quotes_any_name(tmp_path):
     """Names that JSON would write as pairs of escapes, which YAML takes for other letters."""
     names = ["y", "\U0001f600 mood", 'say "no"', "a: b", "\u2028"]
     path = tmp_path / "template.yaml"
-    path.write_text(template(names, "y"), encoding="utf-8")
+    path.write_text(template(names, "y", {}), encoding="utf-8")
     assert list(read_domain(path).columns or {}) == names[1:]

@@ -4,49 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
 from .. import policy
+from ..data.arrays import describe_column_type
 from ..data.cells import MISSING
-from ..discovery.column_reader import KINDS, column_kinds
+from ..discovery.column_reader import DATES, KINDS, column_kinds
 from ..domain.columns import format_flow
-from ..domain.csv_text import Csv, check_columns, is_parquet
+from ..domain.csv_text import Csv, check_columns
+from ..domain.data_files import Source, is_parquet, name_of
 from ..domain.domain import read_domain, read_header
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..request.names import looks_like_id
 from . import options
-from .files import note_path, note_text, save
+from .files import is_stream, note_path, note_text, save
 from .group import Arguments, command, echo, new_files, print_data, print_or_save, recorded_in
-from .options import FILE, OUT, ROWS
+from .options import FILE, OUT
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @command("schema")
-@click.argument("data", type=ROWS)
+@options.data
 @click.option("--target", metavar="COLUMN", help="Label column.")
 @click.option("--out", type=OUT, help="Output file; stdout by default.")
 @options.csv
 @options.force
 def schema(given: Arguments) -> None:
-    """Print a schema template with the column names of DATA. Reads no rows.
+    """Print a schema template with the columns of DATA; Parquet types are kept. Reads no rows.
 
     Fill in the template yourself, or use `xgb-dp discover` to infer a schema privately from the
     rows.
     """
     header = read_header(given.data, given.csv)
     check_columns([given.target] if given.target else [], header)
-    text = template(header, given.target)
+    kinds = {}
+    if is_parquet(given.data):
+        from ..domain.row_files import read_types
+
+        types = read_types(given.data)
+        kinds = {n: describe_column_type(c) for n, c in zip(header, types.columns, strict=True)}
+    text = template(header, given.target, kinds)
     print_or_save(text, given.out, force=given.force)
 
 
-def template(header: Sequence[str], target: str | None) -> str:
-    """Return a YAML schema template built from the column names alone."""
+def template(header: Sequence[str], target: str | None, kinds: Mapping[str, str]) -> str:
+    """Return a YAML schema template built from the column names, and their kinds if known."""
     ids = [name for name in header if name != target and looks_like_id(name)]
     lines = [
         "# Domain of the rows. Everything here is public: declare it from domain knowledge, not",
@@ -73,9 +80,16 @@ def template(header: Sequence[str], target: str | None) -> str:
     for name in header:
         if name != target:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
-            lines.append(f"  {format_flow(name)}: number{question}")
+            lines.append(f"  {format_flow(name)}: {_form(kinds.get(name))}{question}")
     lines += ["# params: {max_depth: 4}      # training parameters; see docs/parameters.md"]
     return "\n".join(lines) + "\n"
+
+
+def _form(kind: str | None) -> str:
+    """Return the declaration of a column, to be completed for text."""
+    if kind in DATES:
+        return f"{{date: {format_flow(DATES[kind])}}}"
+    return "[]    # text: list all categories" if kind in ("text", "names") else "number"
 
 
 _kind_options = options.adds(
@@ -92,7 +106,7 @@ _kind_options = options.adds(
 
 
 @command("discover")
-@click.argument("data", type=ROWS)
+@options.data
 @click.option("--epsilon", type=float, required=True, help="Epsilon of the discovery, in nats.")
 @options.delta
 @click.option("--target", metavar="COLUMN", help="Label column.")
@@ -124,7 +138,7 @@ def discover(given: Arguments) -> None:
     header = read_header(data, given.csv)
     if out is not None:
         new_files([out], force=given.force)
-        if out.suffix.lower() not in (".yaml", ".yml", ".json"):
+        if not is_stream(out) and out.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise PrivacyParameterError(
                 "--out: a discovered schema is written as YAML or JSON. Pass a file name that "
                 "ends in .yaml, .yml or .json."
@@ -137,11 +151,11 @@ def discover(given: Arguments) -> None:
             )
         missing = rules.domain.missing
     named = given.named(*KINDS)
-    cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
-    from ..discovery.discover import discover as run_discovery
-
-    note = f"discover {data.name}"
+    note = f"discover {name_of(data)}"
     with recorded_in(budget, note) as opened:
+        cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
+        from ..discovery.discover import discover as run_discovery
+
         discovery = run_discovery(
             cells, kinds, missing=missing, budget=opened, note=note,
             **given.named("epsilon", "delta", "privacy_id", "group_size"),
@@ -149,12 +163,14 @@ def discover(given: Arguments) -> None:
         echo(str(discovery), err=True)
         if out is None:
             print_data(discovery.to_yaml(target, use=given.use))
+        elif is_stream(out):
+            save((out, discovery.to_yaml(target, use=given.use)))
         else:
             save((out, lambda place: discovery.save(place, target, use=given.use)))
 
 
 def _cells(
-    data: Path,
+    data: Source,
     header: list[str],
     named: Mapping[str, Sequence[str]],
     target: str | None,
@@ -205,7 +221,7 @@ def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[st
 
 
 @command("split")
-@click.argument("data", type=FILE)
+@options.data
 @click.option("--train", type=OUT, required=True, help="Output file of the training part.")
 @click.option("--test", type=OUT, required=True, help="Output file of the test part.")
 @click.option(

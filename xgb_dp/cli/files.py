@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..data.ids import SplitPart
+from ..domain.data_files import Source
 from ..errors import PrivacyParameterError, PrivacyWarning
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
@@ -47,7 +48,8 @@ def check_outputs(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) -
 def _check_output(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> None:
     if path == Path():  # Path("") is the same
         raise PrivacyParameterError("The name of an output file is empty. Pass a file name.")
-    if path.exists() and not force:
+    replaceable = path.is_block_device() or not is_stream(path)
+    if path.exists() and replaceable and not force:
         raise PrivacyParameterError(
             f"{path} already exists and was not overwritten, because models cost privacy budget. "
             "Pass another path, or --force to overwrite it."
@@ -68,7 +70,7 @@ def _check_output(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> 
     elif path.is_file():
         with path.open("r+b"):
             pass
-    if not _is_stream(path):
+    if not is_stream(path):
         with _temporary_path(path) as place:
             place.write_bytes(bytes(_PROBE))
 
@@ -78,7 +80,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
     A folder can be read as one table, so a file inside it counts as the same file.
     """
-    if _is_stream(path):
+    if is_stream(path):
         return False
     if other.is_dir() and other.resolve() in path.resolve().parents:
         return True
@@ -102,7 +104,7 @@ def save(*outputs: Output) -> None:
 
 
 def _write(path: Path, content: Content) -> None:
-    if _is_stream(path):
+    if is_stream(path):
         _fill(path, content)
         return
     with _temporary_path(path) as place:
@@ -140,10 +142,10 @@ def _temporary_path(path: Path) -> Iterator[Path]:
         yield Path(folder) / path.name
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Return whether a path is a pipe, a device or a file descriptor, which cannot be replaced."""
     named = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    return named or (path.exists() and not path.is_file())
+    return named or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 _FORM = 1  # format version of notes
@@ -161,13 +163,12 @@ def note_text(path: Path, part: SplitPart, column: str | None) -> str:
     return json.dumps(note, indent=2) + "\n"
 
 
-def part_of_file(path: Path) -> tuple[SplitPart | None, str | None]:
+def part_of_file(path: Source) -> tuple[SplitPart | None, str | None]:
     """Return which part of a split a file is, and the privacy id column of that split.
 
-    Both are None if there is no note or the file has changed since.
+    Both are None if there are several files, there is no note, or the file has changed since.
     """
-    note = note_path(path)
-    if not note.is_file():
+    if isinstance(path, tuple) or not (note := note_path(path)).is_file():
         return None, None
     try:
         content = json.loads(note.read_text(encoding="utf-8"))

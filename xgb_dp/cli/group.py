@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..record.formatting import visible
 from ..record.privacy_report import PrivacyReport
-from .files import Output, check_outputs, save
+from .files import Output, check_outputs, is_stream, save
 
 
 class Failure(click.ClickException):
@@ -90,7 +90,8 @@ def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
 
 def report_kind(path: Path) -> str:
     """Return the report format for a file extension."""
-    kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
+    kinds = {".txt": "text", ".json": "json", ".html": "html"}
+    kind = "text" if is_stream(path) else kinds.get(path.suffix.lower())
     if kind is None:
         raise PrivacyParameterError(
             f"{path}: a report is written as text, JSON or HTML. Pass a file name that ends in "
@@ -115,10 +116,16 @@ def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
 
 @contextmanager
 def recorded_in(path: Path | None, note: str) -> Iterator[Budget | None]:
-    """Open the budget of a command; if the command fails, report whether it was charged."""
-    if path is None and (rules := policy.in_force()) is not None:
+    """Open the budget of a command; if the command fails, report whether it was charged.
+
+    A command reads its rows inside, so that a wrong budget is reported first.
+    """
+    rules = policy.in_force()
+    if path is None and rules is not None:
         path = rules.budget
     budget = None if path is None else Budget(path)
+    if budget is not None and rules is not None:
+        rules.check_budget(budget)
     before = set() if budget is None else {entry.id for entry in budget.entries}
 
     def new_entries() -> list[str]:
@@ -191,8 +198,9 @@ def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
 def cli(ctx: click.Context, name: str | None) -> None:
     """Differentially private XGBoost: train, predict and report the privacy cost.
 
-    DATA is a CSV or Parquet file with column names, or - for standard input. Classes, bounds and
-    categories are declared by options or in a schema file, and never inferred from the rows.
+    DATA is a CSV or Parquet file with column names, several files or a folder that form one table,
+    or - for standard input. Classes, bounds and categories are declared by options or in a schema
+    file, and never inferred from the rows.
     """
     named = name if name is None else os.environ.setdefault(POLICY, name)
     if name is not None and Path(str(named)).resolve() != Path(name).resolve():

@@ -43,7 +43,7 @@ from .group import (
     report_kind,
     report_text,
 )
-from .options import FILE, OUT, ROWS
+from .options import FILE, OUT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @command("predict")
 @click.argument("model", type=FILE)
-@click.argument("data", type=ROWS)
+@options.data
 @click.option("--out", type=OUT, help="Output file, .csv or .parquet; stdout by default.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
 @options.model_schema
@@ -160,7 +160,7 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
 
 @command("evaluate")
 @click.argument("model", type=FILE)
-@click.argument("data", type=ROWS)
+@options.data
 @click.option("--epsilon", type=float, required=True, help="Epsilon of the evaluation, in nats.")
 @options.delta
 @click.option("--against", type=FILE, help="Second binary model, to compare with.")
@@ -209,11 +209,11 @@ def evaluate(given: Arguments) -> None:
     from ..evaluation import evaluate as evaluate_rows
     from .tables import read_table
 
-    table = read_table(given.data, domain, training=True, csv=given.csv)
-    if rules is not None:  # the model can use fewer columns than the policy declares
-        table = replace(table, frame=table.frame[features])
     note = f"evaluate {model.name}"
     with recorded_in(given.budget, note) as budget:
+        table = read_table(given.data, domain, training=True, csv=given.csv)
+        if rules is not None:  # the model can use fewer columns than the policy declares
+            table = replace(table, frame=table.frame[features])
         report = evaluate_rows(
             booster if against is None else [booster, load_booster(against)],
             table.rows(),

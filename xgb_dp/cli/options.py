@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 import sys
@@ -26,6 +27,7 @@ from ..domain.columns import (
     parse_scalar,
 )
 from ..domain.csv_text import Csv
+from ..domain.data_files import Source
 from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
@@ -36,15 +38,17 @@ _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
 class _RowsPath(click.Path):
-    """Path of a data file or folder (CSV, gzipped CSV or Parquet), or ``-`` for standard input.
+    """Path of a data file or folder (CSV, Parquet), a pattern, or ``-`` for standard input.
 
     Standard input is kept in memory, because commands read the header first and the rows later.
     """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path; for standard input, a temporary path that lasts for the command."""
+        """Return the paths; for standard input, a temporary path that lasts for the command."""
         if str(value) not in _STDIN:
-            return super().convert(value, param, ctx)
+            matches = [] if os.path.exists(value) else sorted(glob.glob(str(value), recursive=True))
+            convert = super().convert
+            return [convert(path, param, ctx) for path in matches or [value]]
         if sys.stdin is None:
             self.fail("Standard input is closed. Redirect it, or pass a file.", param, ctx)
         try:
@@ -61,13 +65,37 @@ class _RowsPath(click.Path):
                 path.symlink_to(f"/proc/self/fd/{memory}")
             path.write_bytes(content)
             ctx.call_on_close(stack.pop_all().close)
-        return path
+        return [path]
+
+
+class _OutPath(click.Path):
+    """Path of an output file; ``--out -`` is standard output, as without the option."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path, or None for standard output."""
+        if str(value) != "-" or param.name == "json_path":
+            return super().convert(value, param, ctx)
+        if param.name != "out":
+            self.fail("'-' is not a file name. Pass a file name.", param, ctx)
+        return None
 
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
-OUT = click.Path(dir_okay=False, path_type=Path)
-ROWS = _RowsPath(exists=True, allow_dash=True, path_type=Path)
+OUT = _OutPath(dir_okay=False, path_type=Path)
+data = click.argument(
+    "data",
+    type=_RowsPath(exists=True, allow_dash=True, path_type=Path),
+    nargs=-1,
+    required=True,
+    callback=lambda _, __, given: _source([path for paths in given for path in paths]),
+)
+"""Decorator that adds DATA: one or more paths, read as one table."""
+
+
+def _source(paths: list[Path]) -> Source:
+    return paths[0] if len(paths) == 1 else tuple(paths)
+
 
 GROUP = "Rows or persons protected together; by default the group size of the budget, or 1."
 

@@ -32,8 +32,9 @@ from ..data.ids import Persons, SplitPart, encode_persons
 from ..data.matrices import SplitTable, split_matrix
 from ..domain.columns import read_codes, read_features, read_numbers
 from ..domain.csv_text import Csv, check_columns
+from ..domain.data_files import Source, name_of
 from ..domain.domain import Domain, read_header
-from ..domain.row_files import join_batches, read_batches, read_ids, to_frame
+from ..domain.row_files import of_one_type, read_batches, read_ids, to_frame
 from ..errors import PrivacyParameterError, PrivacyWarning, RowDomainError
 from .files import part_of_file
 
@@ -94,29 +95,29 @@ class FileRows:
         return replace(persons, part=self.part) if self.split_by == persons.column else persons
 
 
-def read_table(path: Path, domain: Domain, **options: Any) -> FileRows:
-    """Read the rows of a file; `options` are fields of :class:`FileColumns`."""
-    source = FileColumns(path, domain, **options)
+def read_table(source: Source, domain: Domain, **options: Any) -> FileRows:
+    """Read the rows of one or more files; `options` are fields of :class:`FileColumns`."""
+    columns = FileColumns(source, domain, **options)
     kept: list[pa.RecordBatch] = []
 
     def pieces() -> Iterator[pa.RecordBatch]:
-        for piece in source.pieces():
-            kept.append(piece.select(source.others))
+        for piece in columns.pieces():
+            kept.append(piece.select(columns.others))
             yield piece
 
-    read = read_features(pieces(), source.columns, source.domain.missing)
-    part, column = part_of_file(path)
-    table = replace(source.table(read, kept), part=part, split_by=column)
+    read = read_features(pieces(), columns.columns, columns.domain.missing)
+    part, column = part_of_file(source)
+    table = replace(columns.table(read, kept), part=part, split_by=column)
     if not len(table.frame) and policy.in_force() is None:
-        warnings.warn(f"{path.name} has a header but no rows.", PrivacyWarning, stacklevel=2)
+        warnings.warn(f"{name_of(source)} has a header but no rows.", PrivacyWarning, stacklevel=2)
     return table
 
 
 @dataclass
 class FileColumns:
-    """Columns to read from a file, and their roles."""
+    """Columns to read from a table in files, and their roles."""
 
-    path: Path
+    source: Source
     domain: Domain  # resolved against the columns of the file
     training: bool = True
     exposure: bool = True
@@ -124,7 +125,7 @@ class FileColumns:
     csv: Csv | None = None
 
     def __post_init__(self) -> None:
-        header = read_header(self.path, self.csv)
+        header = read_header(self.source, self.csv)
         self.domain = domain = self.domain.resolve(header, training=self.training)
         self.columns = domain.columns or {}
         self.target = domain.target if self.training else None
@@ -144,11 +145,13 @@ class FileColumns:
         if self.target is not None and domain.classes is None:
             numbers.add(self.target)
         names = list(dict.fromkeys([*self.columns, *self.others]))
-        return read_batches(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
+        numbers -= {*self.keep}
+        batches = read_batches(self.source, names, self.csv, numbers, domain.missing)
+        return of_one_type(self.source, batches, self.others)
 
     def table(self, read: dict[str, Any], others: list[pa.RecordBatch]) -> FileRows:
         """Combine features that were already read with the other columns of the same rows."""
-        cells, domain, missing = join_batches(self.path, others), self.domain, self.domain.missing
+        cells, domain, missing = pa.Table.from_batches(others), self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
         return FileRows(
             frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
@@ -323,16 +326,16 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> FileRows:
+def paged_table(rows: Source, domain: Domain, folder: Path, csv: Csv) -> FileRows:
     """Read training rows into pages on disk, which are removed when the command ends."""
-    source = FileColumns(path, domain, csv=csv)
+    source = FileColumns(rows, domain, csv=csv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a regular exit removes the folder
     with ExitStack() as stack:
         pieces = _Pieces(source, stack.enter_context(_temporary_folder(folder.resolve())))
         matrix = xgboost.DMatrix(pieces, enable_categorical=True)
         weakref.finalize(matrix, stack.pop_all().close)
     ids = [one for one in pieces.ids if one is not None]
-    part, column = part_of_file(path)
+    part, column = part_of_file(rows)
     return replace(
         pieces.table,
         ids=pd.concat(ids, ignore_index=True) if ids else None,

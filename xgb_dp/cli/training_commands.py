@@ -18,6 +18,7 @@ import click
 from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..domain.columns import Column, parse_scalar
+from ..domain.data_files import find_files
 from ..domain.domain import ATTRIBUTE, Domain, read_header
 from ..engine.saved_model import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -42,10 +43,11 @@ from .group import (
     report_file,
     report_kind,
 )
-from .options import FILE, FOLDER, OUT, ROWS
+from .options import FILE, FOLDER, OUT
 
 if TYPE_CHECKING:
     from ..domain.csv_text import Csv
+    from ..domain.data_files import Source
     from ..planning import Prepared
     from .tables import FileRows
 
@@ -146,7 +148,7 @@ def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
 
 
 @command("train")
-@click.argument("data", type=ROWS)
+@options.data
 @options.domain
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
 @options.delta
@@ -186,21 +188,21 @@ def train(given: Arguments) -> None:
     new_files(paths, force=given.force)
     for path in given.reports:
         report_kind(path)  # raises on an unknown extension before training
-    table, params = rows_and_params(given, **given.named("epsilon", "delta"))
-    domain = table.domain
     if given.start and given.public:
         raise PrivacyParameterError("Pass --continue or --public-start, not both.")
-    if given.public:
-        params["dp_public_model"] = True
-    if given.public_rows:
-        params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
-    earlier = load_booster(below) if below else None
-    matrix = table.matrix()
-    del table  # frees memory: the matrix has its own copy
-    import xgboost
-
     note = f"train {model.name}"
     with recorded_in(given.budget, note) as budget:
+        table, params = rows_and_params(given, **given.named("epsilon", "delta"))
+        domain = table.domain
+        if given.public:
+            params["dp_public_model"] = True
+        if given.public_rows:
+            params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
+        earlier = load_booster(below) if below else None
+        matrix = table.matrix()
+        del table  # frees memory: the matrix has its own copy
+        import xgboost
+
         training = xgboost.train if budget is None else partial(budget.train, note=note)
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
         with _progress_bar(count, given.quiet) as bar:
@@ -242,14 +244,15 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
     return table, params
 
 
-def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
+def _public_rows(path: Path, data: Source, domain: Domain, csv: Csv) -> Any:
     """Read public rows as a matrix; privacy ids and dropped columns are not needed."""
     from .files import note_path
     from .tables import read_table
 
-    if path.samefile(data) or note_path(path).is_file():
+    private = [file for file, _ in find_files(data)]
+    if any(map(path.samefile, private)) or note_path(path).is_file():
         raise PrivacyRefusal(
-            "`--public-data` is the file of the training rows or a part made by `xgb-dp split`, "
+            "`--public-data` is a file of the training rows or a part made by `xgb-dp split`, "
             "so it is private, and its exact quantiles would become thresholds of the model. Pass "
             "public rows from another source."
         )
@@ -295,7 +298,7 @@ def echo_spending(report: PrivacyReport, model: Path, domain: Domain) -> None:
 
 
 @command("select")
-@click.argument("data", type=ROWS)
+@options.data
 @options.domain
 @click.option(
     "--epsilon", type=float, required=True, help="Epsilon of the whole selection, in nats."
@@ -326,11 +329,11 @@ def select(given: Arguments) -> None:
     """
     model, grid = given.model, _grid(given.grids)
     new_files([model], force=given.force)
-    table, params = rows_and_params(given)
-    from ..selection.best_run import select as best_of
-
     note = f"select {model.name}"
     with recorded_in(given.budget, note) as budget:
+        table, params = rows_and_params(given)
+        from ..selection.best_run import select as best_of
+
         chosen = best_of(
             params,
             table.matrix(),

@@ -94,11 +94,6 @@ class Csv:
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
 
-def is_parquet(path: Path) -> bool:
-    """Return whether a path is a Parquet file, by its extension, or a folder of Parquet files."""
-    return path.suffix.lower() in (".parquet", ".pq") or path.is_dir()
-
-
 def find_separator(path: Path, form: Csv) -> str:
     """Return the separator of a file: a tab for .tsv files unless another one is set."""
     return "\t" if form.separator == "," and ".tsv" in path.suffixes else form.separator
@@ -201,7 +196,7 @@ def read_blocks(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
     if not kinds or kinds[-1 if packed is None else -2 :][0] not in _STRINGS:
         raise PrivacyParameterError(
             f"{path.name}: unsupported file type. Use .csv, .tsv or .txt, optionally compressed "
-            "(.csv.gz, .csv.bz2, .csv.xz), .parquet, or a folder of .parquet files."
+            "(.csv.gz, .csv.bz2, .csv.xz), .parquet, or a folder of such files."
         )
     with reading_errors(path):
         module = None if packed is None else importlib.import_module(packed)

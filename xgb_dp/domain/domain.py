@@ -43,7 +43,8 @@ from .columns import (
     read_schema_file,
     to_schema_entries,
 )
-from .csv_text import Csv, is_parquet, parse_header, read_blocks
+from .csv_text import Csv, parse_header, read_blocks
+from .data_files import Source, find_files, is_parquet
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
@@ -409,11 +410,11 @@ def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Dom
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
 
 
-def read_header(path: Path, form: Csv | None = None) -> list[str]:
-    """Return the column names of a CSV or Parquet file without reading a row."""
-    if is_parquet(path):
-        from .row_files import read_parquet_header
+def read_header(source: Source, form: Csv | None = None) -> list[str]:
+    """Return the column names of a table in files without reading a row."""
+    if is_parquet(source):
+        from .row_files import read_types
 
-        return read_parquet_header(path)
-    form = form or Csv()
-    return parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0]
+        return list(read_types(source).column_names)
+    form, (path, parts) = form or Csv(), find_files(source)[0]
+    return [*parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0], *parts]

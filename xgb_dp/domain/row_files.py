@@ -8,10 +8,9 @@ another one is read. Pandas metadata in Parquet files is ignored. Errors show no
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -26,51 +25,69 @@ from .csv_text import (
     Csv,
     check_columns,
     find_separator,
-    is_parquet,
     parse_header,
     read_blocks,
     reading_errors,
     refuse_lines,
 )
+from .data_files import Source, find_files, is_parquet, name_of
 
 _INDEX = re.compile(r"__index_level_\d+__")  # pandas stores an unnamed index under this name
-_NULL_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_batches(
-    path: Path,
+    source: Source,
     selected: Sequence[str],
     form: Csv | None = None,
     numbers: Collection[str] = (),
     missing: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of a file or folder in batches; yields at least one batch.
+    """Read some columns of one or more files in batches; yields at least one batch.
 
     Args:
-        path: A CSV or Parquet file, or a folder of Parquet files.
+        source: The files; all have the selected columns, in any order.
         selected: Names of the columns to read.
         form: Format of a CSV file.
         numbers: Numeric columns, which are converted to the number format of :func:`float`.
         missing: Strings that mark missing cells; they are not changed.
     """
-    if is_parquet(path):
-        return _typed(path, selected)
-    return _strings(path, selected, form or Csv(), numbers, missing)
+    for path, parts in find_files(source):
+        names = [name for name in selected if name not in parts]
+        if is_parquet(path):
+            batches = _typed(path, names)
+        else:
+            batches = _strings(path, names, form or Csv(), numbers, missing)
+        for batch in batches:
+            columns = [
+                batch.column(name) if name not in parts
+                else pa.array([parts[name]] * len(batch), pa.string())
+                for name in selected
+            ]  # fmt: skip
+            yield pa.record_batch(columns, list(selected))
 
 
-def read_cells(path: Path, selected: Sequence[str], *how: Any) -> pa.Table:
+def read_cells(source: Source, selected: Sequence[str], *how: Any) -> pa.Table:
     """Read some columns into one table; see :func:`read_batches`."""
-    return join_batches(path, list(read_batches(path, selected, *how)))
+    batches = read_batches(source, selected, *how)
+    return pa.Table.from_batches(list(of_one_type(source, batches, selected)))
 
 
-def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
-    """Join the batches of a file to one table."""
-    if len({piece.schema for piece in pieces}) == 1:
-        return pa.Table.from_batches(pieces)
-    raise PrivacyParameterError(
-        f"A column has different types in the Parquet files of {path.name}. Write all files with "
-        "one schema."
-    )
+def of_one_type(
+    source: Source, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches; raise if one of these columns has different types in two files.
+
+    Ids and copied cells are never converted: two of them could become equal.
+    """
+    first = None
+    for batch in batches:
+        schema = batch.select(names).schema
+        if schema != (first := first or schema):
+            raise PrivacyParameterError(
+                f"A column has different types in the Parquet files of {name_of(source)}. Write "
+                "all files with one schema."
+            )
+        yield batch
 
 
 def _strings(
@@ -79,6 +96,7 @@ def _strings(
     blocks = read_blocks(path, form)
     header, line, block = parse_header(path, form, next(blocks, (1, b""))[1])
     check_columns(selected, header)
+    selected = selected or header[:1]  # a batch without columns has no length
     places = [header.index(name) for name in selected]
     marked = set(numbers) if form.decimal != "." or form.thousands else set()
     yield pa.record_batch([pa.array([], pa.string()) for _ in selected], list(selected))
@@ -158,44 +176,13 @@ def _unmarked(strings: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
     return pc.if_else(pc.and_not(pc.match_substring_regex(strings, number), other), plain, kept)
 
 
-def read_parquet_header(path: Path) -> list[str]:
-    """Return the column names of a Parquet file or a folder of Parquet files."""
-    return list(read_types(path).column_names)
-
-
-def read_types(path: Path) -> pa.Table:
+def read_types(source: Source) -> pa.Table:
     """Return an empty table with the columns and types of Parquet files; no row is read."""
-    file, parts = _files_in(path)[0]
+    path, parts = find_files(source)[0]
     with reading_errors(path):
-        schema = parquet.read_schema(file)
+        schema = parquet.read_schema(path)
     columns = [field for field in schema.remove_metadata() if not _INDEX.fullmatch(field.name)]
     return pa.schema([*columns, *(pa.field(name, pa.string()) for name in parts)]).empty_table()
-
-
-def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
-    """Return the Parquet files of a folder, each with the partition columns of its path."""
-    if not path.is_dir():
-        return [(path, {})]
-    files = []
-    for file in sorted(path.rglob("*")):
-        inner = file.relative_to(path).parts
-        if any(name[0] in "._" for name in inner) or not file.is_file():
-            continue
-        pairs = [name.partition("=") for name in inner[:-1] if "=" in name]
-        parts = {k: None if v == _NULL_PART else unquote(v) for k, _, v in pairs}
-        if file.suffix.lower() in (".parquet", ".pq"):
-            files.append((file, parts))
-    if not files:
-        raise PrivacyParameterError(
-            f"{path.name} is a folder without .parquet files. Pass a data file, or a folder of "
-            "Parquet files."
-        )
-    if len({tuple(sorted(parts)) for _, parts in files}) > 1:
-        raise PrivacyParameterError(
-            f"The files in {path.name} are partitioned by different columns. Partition all files "
-            "by the same columns."
-        )
-    return files
 
 
 def _typed(path: Path, selected: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -203,28 +190,16 @@ def _typed(path: Path, selected: Sequence[str]) -> Iterator[pa.RecordBatch]:
     check_columns(selected, schema.names)
     empty = [pa.array([], schema.field(name).type) for name in selected]
     yield pa.record_batch(empty, list(selected))
-    for place, parts in _files_in(path):
-        with reading_errors(path):
-            file = parquet.ParquetFile(place, buffer_size=1 << 20, pre_buffer=False)
-        with file:
-            names = [name for name in selected if name not in parts]
-            if any(file.schema_arrow.names.count(name) != 1 for name in names):
-                raise PrivacyParameterError(
-                    f"A file in {path.name} does not have all columns of the first one. Write all "
-                    "files with one schema."
-                )
-            batches = file.iter_batches(columns=names)
-            while True:
-                with reading_errors(path):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                columns = [
-                    batch.column(name) if name not in parts
-                    else pa.array([parts[name]] * len(batch), pa.string())
-                    for name in selected
-                ]  # fmt: skip
-                yield pa.record_batch(columns, list(selected))
+    with reading_errors(path):
+        file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    with file:
+        batches = file.iter_batches(columns=list(selected))
+        while True:
+            with reading_errors(path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
 
 def read_ids(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
