@@ -37,7 +37,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast prove fuzz test-spark test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
+.PHONY: help build test test-fast prove fuzz test-spark test-tools test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "make prove   check the theorems of tests/theorems with Coq, and print their axioms"
 	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
+	@echo "make test-tools  build, install MLflow, Optuna and other tools, run docs/howto/tools.md"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
 	@echo "make demo    build, train private models on real data, print scores and cost"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
@@ -114,6 +115,10 @@ fuzz: build $(STAMPS)/extra-test
 # Spark alone weighs half a gigabyte, and needs a Java runtime.
 test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
 	$(VENV)/bin/python -m pytest -q tests/spark $(PYTEST_ARGS)
+
+# Half a gigabyte as well. Needs Python 3.11 or later.
+test-tools: build $(STAMPS)/extra-test $(STAMPS)/extra-tools
+	$(VENV)/bin/python -m pytest -q tests/interop/test_tools.py $(PYTEST_ARGS)
 
 # Upstream's own tests on our build and on the stock wheel; fetches no tests. The variable
 # XGB_DP_UPSTREAM_TESTS names a checkout. UPSTREAM_ARGS: further arguments of pytest.

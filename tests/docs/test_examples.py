@@ -28,9 +28,10 @@ PRINTING = [DOCS.parent / "README.md", DOCS / "tutorial.md"]
 PAGES = [*OTHERS, *PRINTING, *sorted((DOCS / "howto").glob("*.md"))]
 RINGS = ["index", "reference", "evidence", "developers"]
 MOST_PAGES, MOST_WORDS = 25, 25_000
-# Need several workers: a test of its own below, and tests/secure/test_hosts.py.
-PAGES.remove(DOCS / "howto" / "clusters.md")
-PAGES.remove(DOCS / "howto" / "federated.md")
+# Need several workers, or other tools: a test of its own below, tests/secure/test_hosts.py, and
+# tests/interop/test_tools.py.
+for name in ("clusters", "federated", "tools"):
+    PAGES.remove(DOCS / "howto" / f"{name}.md")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
