@@ -39,7 +39,7 @@ class Config:
     schema: Any  # public schema of the training data
     rounds: int  # boosting rounds
     continues: bool  # whether the training continues an earlier model and keeps its intercept
-    values: dict[str, Any]  # resolved parameters by name
+    values: Mapping[str, Any]  # resolved parameters by name; read-only once resolved
     one_label: Any = None  # properties of the objective for rows with one label
     features: tuple[Any, ...] = ()  # split candidates of every column
     row_bound: Any = None  # bound of one row, or of all rows of a person

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import PrivacyParameterError
@@ -53,7 +54,7 @@ def resolve(
     _read(s, TREES)
     for rule in OTHER_RULES:
         rule.check(s)
-    return _read(_with_features(s), SHARES)
+    return _frozen(_read(_with_features(s), SHARES))
 
 
 def recorded(
@@ -65,7 +66,7 @@ def recorded(
     """
     s = Config(given, schema, rounds, continues, dict(known))
     s = _with_objective(_read(s, REQUIRED))
-    return _read(_with_features(_read(s, (*constant(), *LABELS, *TREES))), SHARES)
+    return _frozen(_read(_with_features(_read(s, (*constant(), *LABELS, *TREES))), SHARES))
 
 
 def changed(s: Config, changes: Mapping[str, Any], rounds: int | None = None) -> Config:
@@ -78,14 +79,18 @@ def with_released_range(s: Config, released: ReleasedRange | None, weight_unit: 
     """A copy with a released label range and weight unit. The privacy claim is unchanged."""
     values = {name: value for name, value in s.values.items() if name != "huber_slope"}
     s = replace(s, values=values, released_range=released, weight_unit=weight_unit)
-    return _read(s, ("huber_slope",))
+    return _frozen(_read(s, ("huber_slope",)))
 
 
 def _read(s: Config, names: Sequence[str]) -> Config:
     for name in names:
         if name not in s.values:
-            s.values[name] = PARAMETERS[name].value(s)
+            s.values[name] = PARAMETERS[name].value(s)  # type: ignore[index]  # not frozen yet
     return s
+
+
+def _frozen(s: Config) -> Config:
+    return replace(s, values=MappingProxyType(s.values))
 
 
 def _with_objective(s: Config) -> Config:
