@@ -254,6 +254,8 @@ def test_exposures_of_rows():
     for margin in (np.full(len(X), np.nan), np.where(y > 3, -np.inf, 0.0), np.zeros((len(X), 2))):
         wrong = xgb.DMatrix(X, y, base_margin=margin)
         refused(xgb_dp.RowDomainError, "A row .* `base_margin`", model, wrong)
+    for bare in ((X, y), xgb.DMatrix(X, y)):
+        refused(xgb_dp.RowDomainError, "A row has no `base_margin`", model, bare)
     other = xgb.train(params, xgb.DMatrix(X, y), 3)
     refused(xgb_dp.PrivacyRefusal, "base_margin", other, d)
     refused(xgb_dp.PrivacyParameterError, "target_bounds",

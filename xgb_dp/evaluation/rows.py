@@ -174,8 +174,15 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
             "`data` has row weights, but evaluations count every row once. Remove the weights. If "
             "people have several rows, pass `privacy_id`."
         )
+    n = matrix.num_row()
     margins = matrix.get_base_margin()
-    if margins.size and not all(m.public.get("exposure_bounds") for m in models):
+    exposures = [bool(m.public.get("exposure_bounds")) for m in models]
+    if n and not margins.size and any(exposures):
+        raise RowDomainError(
+            "A row has no `base_margin`, but the model was trained with exposures. Pass an "
+            "xgboost.DMatrix with the log of each row's exposure as `base_margin`."
+        )
+    if margins.size and not all(exposures):
         raise PrivacyRefusal(
             "`data` has a `base_margin`, but an evaluation covers only the trees and the intercept "
             "of the model. Remove the base margins. They are allowed only as log exposures of "
@@ -189,7 +196,6 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
                 "with the same names and in the same order."
             )
         _check_dictionary(model, matrix)
-    n = matrix.num_row()
     if margins.size:
         check_base_margin(margins, n, 1, declared=True)
     values = np.asarray(labels)
