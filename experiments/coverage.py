@@ -41,6 +41,7 @@ Exact = Mapping[str, float]
 PAGE = Path(__file__).resolve().parent / "pages" / "coverage.md"
 POPULATION = 100_000
 LEVEL = 0.95
+MOST_ROWS = 8  # of a person
 SHARES = (0.1, 0.3)  # of the rows with the highest scores, for lifts
 GROUPS = Groups(3, (0, 1, 2))
 HEAD = [
@@ -61,6 +62,7 @@ class Population:
         exact: Figures of the population by name.
         curves: From a released view, figures of its curves and of its threshold, each with that of
             the population.
+        ends: Where the rows of each person end, if persons are drawn and protected.
     """
 
     plan: Any
@@ -69,17 +71,35 @@ class Population:
     groups: npt.NDArray[np.int64] | None
     exact: Exact
     curves: Callable[[Any], Iterable[tuple[str, Any, float]]] = lambda view: ()
+    ends: npt.NDArray[np.int64] | None = None
+
+    def layout(self, epsilon: float) -> Layout:
+        """What an evaluation at this epsilon releases."""
+        if self.ends is None:
+            return Layout(self.plan.blocks, later=self.plan.later)
+        layout: Layout = self.plan.layout(epsilon, DELTA, 1, persons=True, max_rows=MOST_ROWS)
+        return layout
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+        """Draw rows, or all rows of persons, with the person of each."""
+        if self.ends is None:
+            return rng.integers(0, len(self.labels), n), None
+        drawn = rng.integers(0, len(self.ends), n)
+        first = np.append(0, self.ends[:-1])[drawn]
+        persons = np.repeat(np.arange(n), self.ends[drawn] - first)
+        place = np.arange(len(persons)) - np.searchsorted(persons, persons)
+        return first[persons] + place, persons.astype(np.uint32)
 
     def figures(
-        self, rows: npt.NDArray[np.int64], events: Any, layout: Layout
+        self, rows: npt.NDArray[np.int64], persons: Any, events: Any, layout: Layout
     ) -> Iterator[tuple[str, Any, float]]:
         """Names and figures of some of the rows, from one release, and what is true of all."""
-        view, figures = self._released(rows, events, layout)
+        view, figures = self._released(rows, persons, events, layout)
         yield from ((name, figures[name], exact) for name, exact in self.exact.items())
         yield from self.curves(view)
 
     def _released(
-        self, rows: npt.NDArray[np.int64], events: Any, layout: Layout
+        self, rows: npt.NDArray[np.int64], persons: Any, events: Any, layout: Layout
     ) -> tuple[Any, Mapping[str, Any]]:
         predictions = tuple(p[rows] for p in self.predictions)
         labels, second_step = self.labels[rows], getattr(self.plan, "plan_second_step", None)
@@ -91,7 +111,8 @@ class Population:
             return report, dict(report.figures())
         groups = None if self.groups is None else self.groups[rows]
         cells = self.plan.cells(predictions[0], labels, groups)
-        overall, parts = self.plan.views(release(layout, events, cells, None, second_step), LEVEL)
+        released = release(layout, events, cells, persons, second_step)
+        overall, parts = self.plan.views(released, LEVEL)
         out = dict(overall.figures())
         for name, part in parts.items():
             out |= {f"{figure} in group {name}": f for figure, f in part.figures().items()}
@@ -172,7 +193,7 @@ def _rare(table: Floats, rng: np.random.Generator) -> Floats:
     return (rng.random(len(table)) < 1 / (1 + np.exp(4.6 - 2.0 * _signal(table)))).astype(float)
 
 
-def _top(order: Floats, y: Floats, share: float) -> float:
+def _top(order: npt.NDArray[np.int64], y: Floats, share: float) -> float:
     """Sum of the labels of the rows with the highest scores."""
     return float(y[order[: round(share * len(y))]].sum())
 
@@ -361,6 +382,23 @@ def _real(name: str) -> Population:
     return Population(plan, (predictions,), labels, None, truth, curves)
 
 
+def _rows_of_persons() -> Population:
+    """Persons with 1 to 8 similar rows; those with many rows have more positives."""
+    rng = np.random.default_rng(1)
+    count = np.minimum(rng.geometric(0.4, 40_000), MOST_ROWS)
+    of = np.repeat(np.arange(len(count)), count)
+    table = _features(len(count))[of] + 0.3 * rng.normal(size=(len(of), 5))
+    effect = rng.normal(size=len(count)) + 0.3 * (count - 2)
+    y = (rng.random(len(of)) < 1 / (1 + np.exp(1.5 - 2 * _signal(table) - effect[of]))).astype(
+        float
+    )
+    model = read_evaluated_model(_model(table[:4_000], y[:4_000], "binary:logistic"))
+    margins = model.booster.predict(xgb.DMatrix(table), output_margin=True).astype(float)
+    plan = plan_evaluation((model,))
+    exact, curves = _of_two(margins, y, plan), _curves_of_two(margins, y, plan)
+    return Population(plan, (margins,), y, None, exact, curves, np.cumsum(count))
+
+
 def _two_models() -> Population:
     table = _features(POPULATION + 4_000)
     y = _binary(table, np.random.default_rng(1))
@@ -387,6 +425,7 @@ KINDS: dict[str, Callable[[], Population]] = {
         _population, _binary, "binary:logistic", _of_two, groups=GROUPS
     ),
     "rare positives": partial(_population, _rare, "binary:logistic", _of_two),
+    "rows of persons": _rows_of_persons,
     "two models": _two_models,
     "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),
     "errors": partial(_NUMBERS, "reg:squarederror", _of_errors),
@@ -408,15 +447,14 @@ def measured(
 ) -> Iterator[list[Any]]:
     """The rows of the table for one kind of model."""
     task = KINDS[kind]()
-    layout = Layout(task.plan.blocks, later=task.plan.later)
     for n, epsilon in itertools.product(sizes, epsilons):
+        layout = task.layout(epsilon)
         events = events_for(layout, epsilon, DELTA)
         errors: dict[str, list[list[float]]] = {}
         truths: dict[str, list[float]] = {}
         rng = np.random.default_rng(n)
         for _ in range(repeats):
-            sample = rng.integers(0, len(task.labels), n)
-            for name, one, exact in task.figures(sample, events, layout):
+            for name, one, exact in task.figures(*task.sample(rng, n), events, layout):
                 covers = one.low <= exact <= one.high
                 error = [one.value - exact, covers, one.high - one.low]
                 errors.setdefault(name, []).append(error)

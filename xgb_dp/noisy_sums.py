@@ -54,11 +54,12 @@ def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> N
         )
 
 
-def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
-    """Return the weight of each row: 2**shift, divided equally among the rows of a person."""
+def weights(persons: Codes | None, rows: int, shift: int, most: int = 1) -> Ints:
+    """Return the weight of each row: 2**shift, divided by the rows of a person, at least `most`."""
     if persons is None:
         return np.full(rows, 1 << shift, dtype=np.int64)
-    return (1 << shift) // np.bincount(persons)[persons] if rows else np.zeros(0, dtype=np.int64)
+    each = np.maximum(np.bincount(persons), most)
+    return (1 << shift) // each[persons] if rows else np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,9 @@ class Block:
         """Largest squared norm of one row's contribution."""
         return int((self.matrix**2).sum(axis=0).max())
 
-    def sums(self, cells: Ints, persons: Codes | None = None, shift: int = 0) -> Ints:
+    def sums(
+        self, cells: Ints, persons: Codes | None = None, shift: int = 0, most: int = 1
+    ) -> Ints:
         """Return the exact sums, shape (copies, sums). Not private: add noise before publishing.
 
         With shift 0, a person contributes the mean over their rows, rounded towards 0.
@@ -95,7 +98,7 @@ class Block:
         if persons is not None and shift == 0:
             return self._means(cells, persons, inside)
         counts = np.zeros(self.cells, dtype=np.int64)
-        np.add.at(counts, cells[inside], weights(persons, len(cells), shift)[inside])
+        np.add.at(counts, cells[inside], weights(persons, len(cells), shift, most)[inside])
         return np.asarray(counts.reshape(self.copies, -1) @ self.matrix.T)
 
     def _means(self, cells: Ints, persons: Codes, inside: npt.NDArray[np.bool_]) -> Ints:
@@ -127,6 +130,7 @@ class Layout:
     blocks: tuple[Block, ...]
     shift: int = 0  # log2 of the largest weight of a privacy unit
     unit: str = ROW
+    max_rows: int = 1  # rows for which a person has the whole weight; sums are in units of these
     later: Later | None = None  # limits of a second step
     name: str = "evaluation"  # name of the release in ledgers and budgets
     all_sums: bool = True  # whether to assume that a row affects every sum (an upper bound)
@@ -207,12 +211,13 @@ def release(
     ):
         raise LedgerError(_MORE)
     _check_rows(cells, persons)
+    unit = layout.max_rows * ((1 << layout.shift) // layout.max_rows)
     sums = []
     for block, places in zip(layout.blocks, cells, strict=True):
-        exact = block.sums(places, persons, layout.shift)
+        exact = block.sums(places, persons, layout.shift, layout.max_rows)
         noisy = exact + discrete_gaussian(charged.sigma2, exact.size).reshape(exact.shape)
-        sums.append(noisy / float(1 << layout.shift))
-    noise = math.sqrt(charged.sigma2) / (1 << layout.shift)
+        sums.append(noisy / float(unit))
+    noise = math.sqrt(charged.sigma2) / unit
     first = NoisySums(layout, tuple(sums), noise, (charged,))
     if plan_second_step is None:
         return first

@@ -102,21 +102,48 @@ def test_the_bound_is_attained():
     st.lists(
         st.tuples(st.integers(0, 3), st.floats(-9, 9), st.integers(0, 1)), min_size=1, max_size=12
     ),
+    st.sampled_from([1, 2, 3, 7, 256]),
 )
-def test_one_person_moves_no_more_than_the_event_says(rows):
+def test_one_person_moves_no_more_than_the_event_says(rows, most):
     ids, margins, labels = (np.array(v) for v in zip(*rows, strict=True))
     plan = binary(ScoreGrid())
     layout = Layout(plan.blocks, 16, "person")
     (cells,) = plan.cells(margins, labels, None)
     codes = ids.astype(np.uint32)
-    whole = plan.blocks[0].sums(cells, codes, 16)
+    whole = plan.blocks[0].sums(cells, codes, 16, most)
     for person in np.unique(ids):
         left = ids != person
         # Without the person nothing changes for the others: their weights are their own.
-        others = weights(codes[left], int(left.sum()), 16)
-        np.testing.assert_array_equal(others, weights(codes, len(codes), 16)[left])
-        moved = whole - plan.blocks[0].sums(cells[left], codes[left], 16)
+        others = weights(codes[left], int(left.sum()), 16, most)
+        np.testing.assert_array_equal(others, weights(codes, len(codes), 16, most)[left])
+        moved = whole - plan.blocks[0].sums(cells[left], codes[left], 16, most)
         assert int((moved.astype(object) ** 2).sum()) <= layout.sensitivity2
+
+
+@pytest.mark.parametrize("most, count", [(1, 1), (1, 4), (4, 4), (4, 8), (256, 256)])
+def test_a_person_attains_the_bound(most, count):
+    plan = binary(ScoreGrid())
+    block = plan.blocks[0]
+    worst = int((block.matrix.astype(object) ** 2).sum(axis=0).argmax())
+    moved = block.sums(np.full(count, worst), np.zeros(count, dtype=np.uint32), 8, most)
+    assert (moved.astype(object) ** 2).sum() == Layout(plan.blocks, 8, "person").sensitivity2
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("shift", [8, 16])
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_sums_are_in_units_of_the_rows_of_a_person(most, shift):
+    """Persons with at most this many rows count exactly; others as this many rows."""
+    plan = binary(ScoreGrid())
+    layout = Layout((Block(np.eye(3, dtype=np.int64)),), shift, "person", most)
+    cells = np.repeat([0, 1, 2], [most, 1, 4 * most])
+    (event,) = layout.events(1)
+    released = release(layout, (event,), [cells], cells.astype(np.uint32))
+    unit = most * ((1 << shift) // most)
+    crowd = 4 * most * ((1 << shift) // (4 * most)) / unit
+    np.testing.assert_allclose(released.sums[0][0], [1.0, 1.0 / most, crowd])
+    assert released.noise == 1.0 / unit and crowd <= 1.0
+    assert plan.layout(1.0, 1e-6, 1, persons=True, max_rows=most).max_rows == most
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -22,11 +22,12 @@ def table_fits() -> Iterator[Query]:
 
 @lemma
 def rows_of_a_person() -> Iterator[Query]:
-    """Rows of weight floor(2^s / m) move a sum by at most 2^s times the norm of a column."""
-    m, weight, norm, moved = z3.Reals("m weight norm moved")
+    """Rows of weight floor(2^s / max(m, k)) move a sum by at most 2^s times a column's norm."""
+    m, k, weight, norm, moved = z3.Reals("m k weight norm moved")
     unit = 1 << 16
-    given = [m >= 1, weight >= 0, weight * m <= unit, norm >= 0, moved <= m * weight * norm]
-    at = [m == 4, weight == unit // 4, norm == 3, moved == unit * 3]
+    given = [m >= 1, k >= 1, weight >= 0, weight * z3.If(m >= k, m, k) <= unit]
+    given += [norm >= 0, moved <= m * weight * norm]
+    at = [m == 4, k == 4, weight == unit // 4, norm == 3, moved == unit * 3]
     yield Query(given, moved <= unit * norm, moved <= unit * norm - 1, at)
 
 

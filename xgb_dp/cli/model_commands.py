@@ -170,6 +170,7 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
     help="Also evaluate groups: the declared categories of a column, or these values.",
 )
 @click.option("--error-bound", type=float, help="For regression: clip absolute errors to this.")
+@click.option("--max-rows-per-person", type=int, help="Rows as which one person counts at most.")
 @click.option("--group-size", type=int, help=options.GROUP)
 @options.budget
 @click.option(
@@ -222,7 +223,7 @@ def evaluate(given: Arguments) -> None:
             privacy_id=table.persons,
             budget=budget,
             note=note,
-            **given.named("epsilon", "delta", "error_bound", "group_size"),
+            **given.named("epsilon", "delta", "error_bound", "max_rows_per_person", "group_size"),
         )
         outputs: list[Output] = []
         if given.json_path is not None and not printed:

@@ -379,20 +379,29 @@ class ChangedModel(SavedModel):
     def scale_margins(self, offset: float, slope: float) -> None:
         """Replace each margin m of a binary model by offset + slope * m."""
         for tree in self._trees["trees"]:
-            tree["base_weights"] = _scaled(tree["base_weights"], slope)
-            leaf = np.array(tree["left_children"]) == LEAF
-            ends = np.array(tree["split_conditions"], dtype=np.float32)
-            ends[leaf] = np.array(_scaled(ends[leaf], slope), dtype=np.float32)
-            tree["split_conditions"] = ends.astype(np.float64).tolist()
+            _change_leaves(tree, slope, 0.0)
         score = offset + slope * self.intercept_margin
         if self.objective == "binary:logistic":
             score = 1.0 / (1.0 + math.exp(-score))
         listed = isinstance(json.loads(self._numbers["base_score"]), list)
         self._numbers["base_score"] = json.dumps([score] if listed else score)
 
+    def add_to_margins(self, offset: float) -> None:
+        """Add a number to all margins: to the first tree, because rows can have own intercepts."""
+        _change_leaves(self._trees["trees"][0], 1.0, offset)
 
-def _scaled(values: Any, slope: float) -> list[float]:
-    return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
+
+def _change_leaves(tree: dict[str, Any], slope: float, offset: float) -> None:
+    """Replace each leaf value v by offset + slope * v."""
+
+    def changed(values: Any) -> Any:
+        return (offset + slope * np.array(values, dtype=np.float64)).astype(np.float32)
+
+    tree["base_weights"] = changed(tree["base_weights"]).tolist()
+    leaf = np.array(tree["left_children"]) == LEAF
+    ends = np.array(tree["split_conditions"], dtype=np.float32)
+    ends[leaf] = changed(ends[leaf])
+    tree["split_conditions"] = ends.astype(np.float64).tolist()
 
 
 def complete_tree(

@@ -90,6 +90,7 @@ class TwoClasses:
         posterior: Posterior of the number of negatives and positives per score cell.
         level: Confidence level of each interval.
         at: Default threshold. Set so that about as many rows are selected as are positive.
+        scale: Number of rows in a count of 1.
 
     Examples:
         >>> at = evaluation.threshold(cost={"fp": 1, "fn": 4})
@@ -101,6 +102,7 @@ class TwoClasses:
     posterior: Posterior
     level: float = 0.95
     at: float = 0.5
+    scale: float = 1.0
 
     @classmethod
     def of(cls, posterior: Posterior, level: float) -> TwoClasses:
@@ -148,7 +150,8 @@ class TwoClasses:
     @property
     def rows(self) -> Figure:
         """Number of rows (or persons)."""
-        return self.figure(lambda neg, pos: (neg + pos).sum(axis=-1), high=np.inf)
+        rows = self.figure(lambda neg, pos: (neg + pos).sum(axis=-1), high=np.inf)
+        return rows.times(self.scale)
 
     @property
     def base_rate(self) -> Figure:
@@ -294,7 +297,8 @@ class TwoClasses:
             "tn": lambda neg, pos: neg @ (1.0 - up),
             "fn": lambda neg, pos: pos @ (1.0 - up),
         }
-        return {name: self.figure(of, high=np.inf) for name, of in counts.items()}
+        figures = {name: self.figure(of, high=np.inf) for name, of in counts.items()}
+        return {name: figure.times(self.scale) for name, figure in figures.items()}
 
     def accuracy(self, threshold: float = 0.5) -> Figure:
         """Return the share of rows that are classified correctly; at 0.5 as by ``predict``."""
@@ -377,7 +381,8 @@ class TwoClasses:
                 continue
             rate = self.figure(partial(_rate_in, inside))
             mean = float(((self.negatives + self.positives) * p) @ inside) / count.value
-            out.append((min(max(mean, number / BINS), (number + 1) / BINS), rate, count.value))
+            mean = min(max(mean, number / BINS), (number + 1) / BINS)
+            out.append((mean, rate, self.scale * count.value))
         return out
 
     @property
@@ -672,7 +677,8 @@ class PairedModels(ModelKind):
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
         posteriors = self._views(released, DRAWS)
-        first, other = (TwoClasses.of(one, level) for one in posteriors)
+        scale = float(released.layout.max_rows)
+        first, other = (replace(TwoClasses.of(p, level), scale=scale) for p in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
         scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_SECOND_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
@@ -758,6 +764,7 @@ class SeveralClasses:
         one_against_rest: Figures of each class against all others; the score is its probability.
         noise: Standard deviation of the noise in each entry of `counts`.
         level: Confidence level of each interval.
+        scale: Number of rows in a count of 1.
 
     Examples:
         >>> three = xgb.DMatrix(table, (3 * table[:, 0]).astype(int))
@@ -775,6 +782,7 @@ class SeveralClasses:
     one_against_rest: tuple[TwoClasses, ...]
     noise: float
     level: float
+    scale: float = 1.0
 
     @property
     def log_loss(self) -> Figure:
@@ -808,14 +816,15 @@ class SeveralClasses:
         def figure(count: float) -> Figure:
             value = max(count, 0.0)
             half = wide * math.sqrt(self.noise**2 + value)
-            return Figure(value, max(count - half, 0.0), max(count + half, value), self.noise)
+            low, high = max(count - half, 0.0), max(count + half, value)
+            return Figure(value, low, high, self.noise).times(self.scale)
 
         return [[figure(count) for count in row] for row in self.counts.tolist()]
 
     def figures(self) -> dict[str, Figure]:
         """Return all figures by name."""
         out = {
-            "rows": self.top.rows,
+            "rows": self.top.rows.times(self.scale),
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "auc": self.auc,

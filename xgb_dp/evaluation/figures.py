@@ -150,6 +150,10 @@ class Figure:
         value, low, high = of(self.value), *sorted((of(self.low), of(self.high)))
         return Figure(value, low, high, abs(of(self.value + self.noise) - value))
 
+    def times(self, factor: float) -> Figure:
+        """Return the figure in another unit."""
+        return Figure(*(factor * v for v in (self.value, self.low, self.high, self.noise)))
+
     def __float__(self) -> float:
         return self.value
 
@@ -195,6 +199,11 @@ def make_monotone(values: Floats) -> Floats:
     up = np.maximum.accumulate(values, axis=-1)
     down = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(0.5 * (up + down))
+
+
+def shrunk(value: float, noise: float) -> float:
+    """Shrink a noisy number towards 0 by noise**2 / value; to 0 if it is within its noise."""
+    return value - noise**2 / value if abs(value) > noise else 0.0
 
 
 def parse_share(value: Any, name: str = "share") -> float:

@@ -45,6 +45,11 @@ _FOR_ROWS = (
     "several rows is protected less by the figures than by the model. Pass the ids: "
     "evaluate(..., privacy_id=ids)."
 )
+_NO_IDS = (
+    "`max_rows_per_person` requires ids: without them, every row is its own privacy unit. Pass "
+    "`privacy_id`, or remove it."
+)
+_MOST_ROWS = 256  # the least weight of a person is 2^8, and each of their rows must have a weight
 
 
 def evaluate(
@@ -57,6 +62,7 @@ def evaluate(
     error_bound: float | None = None,
     target_bounds: tuple[float, float] | None = None,
     privacy_id: Any = None,
+    max_rows_per_person: int | None = None,
     group_size: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "evaluation",
@@ -87,6 +93,8 @@ def evaluate(
             are then named "clipped".
         privacy_id: One id per row, or the name of a column of X. The privacy unit is then a
             person, and every person has total weight 1.
+        max_rows_per_person: Requires ids, 1 to 256. Figures are then per row, and all rows of a
+            person count as at most this number of rows. The noise grows with it.
         group_size: Number of rows (with ids: persons) protected together. Default: as in the
         budget.
         budget: A budget, or the path of a budget file, to charge the evaluation to.
@@ -116,6 +124,11 @@ def evaluate(
         groups = read_groups(by, models[0])
         part_rows = data.test if isinstance(data, Split) else data
         table, ids = separate_rows_and_ids(part_rows, privacy_id)
+        most = max_rows_per_person
+        if most is not None:
+            most = parse.parse_int("max_rows_per_person", most, 1, _MOST_ROWS)
+            if ids is None:
+                raise PrivacyParameterError(_NO_IDS)
         unit = choose_unit(ids is not None, read_id_column(ids), group_size, budget)
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
         part = find_part(part_rows, ids)
@@ -126,7 +139,9 @@ def evaluate(
         with progress("evaluate: predict"):
             rows = read_rows(models, table, groups)
         persons = None if ids is None else encode_persons(ids, len(rows.labels)).codes
-        layout = plan.layout(*target, unit.group_size, persons=persons is not None)
+        layout = plan.layout(
+            *target, unit.group_size, persons=persons is not None, max_rows=most or 1
+        )
         events = events_for(layout, *target, unit.group_size)
         predictions = rows.predictions if isinstance(plan, PairedModels) else rows.predictions[0]
         cells = plan.cells(predictions, rows.labels, rows.groups)
@@ -147,6 +162,7 @@ def evaluate(
             model_private=all(m.private for m in models),
             entry=entry,
             for_persons=for_persons,
+            max_rows=most,
             discovered=any(t.evaluations for t in trainings),
         )
         with progress("evaluate: figures"), one_thread():

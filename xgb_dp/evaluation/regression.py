@@ -32,6 +32,7 @@ from .figures import (
     moment_matrix,
     moment_weights,
     outside,
+    shrunk,
 )
 from .means import Means, Order
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
@@ -94,6 +95,7 @@ class Errors:
         within: Target bounds derived from the range of labels that the training released; None if
             the bounds were declared.
         beyond: Shares of rows with a label, error or deviance beyond its bound.
+        scale: Number of rows in a count of 1.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -115,6 +117,7 @@ class Errors:
     order: Order | None = None
     within: tuple[float, float] | None = None
     beyond: SharesBeyond = field(default_factory=SharesBeyond)
+    scale: float = 1.0
 
     @property
     def _error_moments(self) -> Moments:
@@ -294,7 +297,22 @@ class Errors:
 
     def calibration_curve(self, shares: int = 10) -> list[tuple[float, Figure, float]]:
         """See :meth:`Order.calibration_curve`."""
-        return self._in_order("calibration_curve").calibration_curve(shares)
+        points = self._in_order("calibration_curve").calibration_curve(shares)
+        return [(mean, label, self.scale * rows) for mean, label, rows in points]
+
+    def mean_offset(self, *, log: bool) -> float:
+        """Return the offset of margins that makes mean prediction and mean label equal.
+
+        It is shrunk, so that noise alone does not move predictions.
+
+        Args:
+            log: Whether the margin is the logarithm of the prediction.
+        """
+        figure = self.mean_ratio if log else self.bias
+        if not log:
+            return -shrunk(figure.value, figure.noise)
+        ratio = max(figure.value, 1e-9)
+        return -shrunk(math.log(ratio), figure.noise / ratio)
 
     def _in_order(self, name: str) -> Order:
         if self.order is None:
@@ -306,7 +324,7 @@ class Errors:
 
     def figures(self) -> dict[str, Figure]:
         """Return all figures by name; names of clipped ones begin with "clipped"."""
-        out = {"rows": self.sums.rows}
+        out = {"rows": self.sums.rows.times(self.scale)}
         if self.quantiles:
             out |= {f"coverage of {level:g}": self.coverage(level) for level in self.quantiles}
             losses = {f"pinball loss of {q:g}": self.pinball_loss(q) for q in self.quantiles}
@@ -337,7 +355,7 @@ def _combine_intervals(full: Figure, full_low: Figure, inner: Figure) -> Figure:
     inner part, each computed for half of the error probability.
     """
     gap = full.value - inner.value
-    more = max(gap - full.noise**2 / gap, 0.0) if gap > 0.0 else 0.0
+    more = max(shrunk(gap, full.noise), 0.0)
     low = max(full_low.low, inner.low)
     high = max(full.high, low)
     return Figure(min(max(inner.value + more, low), high), low, high, full.noise)

@@ -66,6 +66,7 @@ class Cost:
     model_private: bool  # the model has the ledger of a private training
     entry: str | None = None  # id of the budget entry; None if no budget was charged
     for_persons: bool = False  # a model was trained with persons as the privacy unit
+    max_rows: int | None = None  # largest number of rows as which a person counts, if per row
     discovered: bool = False  # column discovery on all rows preceded the training
 
     def statement(self) -> str:
@@ -94,14 +95,24 @@ class Cost:
             "training and evaluation add up."
         )
 
+    @property
+    def counted(self) -> str:
+        """Name of what the figures count."""
+        return "rows" if self.max_rows is not None else self.unit.plural
+
     def population(self) -> str:
         """Say whether figures are per row or per person, and how to get the other; may be empty."""
+        if self.max_rows is not None:
+            return (
+                f" Figures are per row; all rows of a person count as at most {self.max_rows}. The "
+                "intervals are wide enough for persons whose rows are all equal."
+            )
         if self.unit.of_persons:
             return (
                 " Figures are per person: every person has weight 1, shared among their rows. "
                 "Figures per row cannot be computed from this release. To get them, evaluate again "
-                "without `privacy_id` and with `group_size=k`, where k is the largest number of "
-                "rows of one person; this costs another epsilon."
+                "with `max_rows_per_person=k`, where k is the usual largest number of rows of one "
+                "person; this costs another epsilon."
             )
         if self.for_persons:
             return (
@@ -187,7 +198,7 @@ class EvaluationReport:
             text += _AT.format(self.overall.at)
         if self.kind != "regression":
             return text + _LOG_LOSS
-        clipped = self.overall.beyond.statement(self.cost.unit.plural)
+        clipped = self.overall.beyond.statement(self.cost.counted)
         return f"{text}\n\n{clipped}" if clipped else text
 
     def summary(self) -> str:
@@ -195,7 +206,7 @@ class EvaluationReport:
         wide = max(20, *(len(name) + 2 for name in self.figures()))
         head = f"  {'figure':<{wide}}{'value':>12}{'low':>12}{'high':>12}"
         parts: list[str] = []
-        units = "persons" if self.cost.unit.of_persons else "rows"
+        units = self.cost.counted
         for title, figures in self._by_group(f"All {units}", "Group "):
             count = figures.get("rows")
             if parts and count is not None and count.value <= _SEEN * count.noise:
@@ -252,13 +263,15 @@ class EvaluationReport:
         return float(self.overall.best_threshold(fp, fn)[0])
 
     def calibrated(self, model: Any) -> Any:
-        """Return a copy of the model with probabilities calibrated by Platt scaling.
+        """Return a calibrated copy of the model.
 
-        Each margin is mapped to offset + slope * margin. The result is again a tree model and gives
-        the same predictions in stock XGBoost.
+        For two classes, each margin is mapped to offset + slope * margin (Platt scaling). For
+        regression of means, an offset removes the difference between mean prediction and mean
+        label, as far as it exceeds the noise; counts and amounts are multiplied by a factor. The
+        result is again a tree model and gives the same predictions in stock XGBoost.
 
         Privacy: free post-processing. The events of the evaluation are added to the ledger of the
-        copy, because its probabilities depend on the evaluated rows.
+        copy, because its predictions depend on the evaluated rows.
 
         Args:
             model: The model that was evaluated.
@@ -267,21 +280,17 @@ class EvaluationReport:
             An estimator or pipeline of the same type; for other models, an xgboost.Booster.
 
         Raises:
-            PrivacyParameterError: `model` is not the evaluated model or not a binary classifier.
+            PrivacyParameterError: `model` is not the evaluated model, or predicts neither two
+                classes nor means.
             PrivacyRefusal: The model and the evaluation have different privacy units.
         """
         booster = as_booster(model)
-        if self.kind != "binary":
-            raise PrivacyParameterError(
-                "Only binary classifiers (two classes) can be calibrated, but the labels of this "
-                f"model are {self.kind}. Use its predictions unchanged."
-            )
         if self.trees is None or tuple(tree_names(booster)) != self.trees:
             raise PrivacyParameterError(
                 "`model` is not the model that this report was computed for. Pass the model that "
                 "was evaluated."
             )
-        return with_booster(model, calibrate_booster(booster, self.overall.posterior, self.cost))
+        return with_booster(model, calibrate_booster(booster, self.overall, self.cost))
 
     def __str__(self) -> str:
         return self.summary()
@@ -311,6 +320,12 @@ def _format_value(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4f}"
 
 
+_CALIBRATED = {
+    "binary:logistic": "logit", "binary:logitraw": "logit", "reg:squarederror": "identity",
+    "reg:pseudohubererror": "identity", "count:poisson": "log", "reg:gamma": "log",
+    "reg:tweedie": "log",
+}  # fmt: skip
+"""How margins and predictions are related, of models that can be calibrated."""
 _SLOPES = (0.1, 10.0)
 _STEPS = 50
 _LEAST = 1e-6
@@ -339,11 +354,16 @@ def fit_platt(posterior: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
-def calibrate_booster(booster: Any, posterior: Posterior, cost: Cost) -> Any:
+def calibrate_booster(booster: Any, view: Any, cost: Cost) -> Any:
     """Return a calibrated copy of a booster, with the cost of the evaluation in its ledger."""
     from xgboost import Booster
 
-    content = _two_class_model(booster)
+    content = ChangedModel.from_booster(booster)
+    if content.booster != "gbtree" or not content.trees or content.objective not in _CALIBRATED:
+        raise PrivacyParameterError(
+            "Only tree models with two classes or of means can be calibrated: "
+            f"{', '.join(_CALIBRATED)}. For other models, use the predictions unchanged."
+        )
     before = None
     with suppress(LedgerError):
         before = ledger.read_ledger(booster)
@@ -355,9 +375,15 @@ def calibrate_booster(booster: Any, posterior: Posterior, cost: Cost) -> Any:
             "added up in one ledger. Evaluate with `privacy_id` if and only if the model was "
             "trained with it."
         )
-    offset, slope = fit_platt(posterior)
-    shown = {"method": "platt", "parallel": cost.parallel, "offset": offset, "slope": slope}
-    content.scale_margins(offset, slope)
+    link = _CALIBRATED[content.objective]
+    if link == "logit":
+        offset, slope = fit_platt(view.posterior)
+        content.scale_margins(offset, slope)
+    else:
+        offset, slope = view.mean_offset(log=link == "log"), 1.0
+        content.add_to_margins(offset)
+    method = "platt" if link == "logit" else "mean"
+    shown = {"method": method, "parallel": cost.parallel, "offset": offset, "slope": slope}
     model = Booster(model_file=content.to_bytes())
     if before is not None:
         whole = ledger.with_evaluation(booster, model, before, cost.events, shown, cost.entry)
@@ -376,15 +402,3 @@ def with_booster(model: Any, booster: Any) -> Any:
         return booster
     whole._Booster = booster
     return whole
-
-
-def _two_class_model(booster: Any) -> ChangedModel:
-    """Return the content of a booster if it can be calibrated; raise otherwise."""
-    content = ChangedModel.from_booster(booster)
-    trees = content.booster == "gbtree"
-    if content.objective not in ("binary:logistic", "binary:logitraw") or not trees:
-        raise PrivacyParameterError(
-            "Only tree models with two classes (binary:logistic or binary:logitraw) can be "
-            "calibrated. For other models, use the calibration curve of the report."
-        )
-    return content

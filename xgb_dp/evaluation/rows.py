@@ -485,7 +485,8 @@ class ModelKind(ABC):
 
     def views(self, released: NoisySums, level: float) -> tuple[Any, Mapping[str, Any]]:
         """Return the figures for all rows, and for each group by name."""
-        overall, *by_group = self._each(released, level)
+        scale = float(released.layout.max_rows)
+        overall, *by_group = (replace(v, scale=scale) for v in self._each(released, level))
         names = () if self.groups is None else self.groups.names
         return overall, dict(zip(names, by_group, strict=True))
 
@@ -517,9 +518,11 @@ class ModelKind(ABC):
         by_group = [([sums[i] for sums in parts], 1.0) for i in range(copies)]
         return [(both, math.sqrt(copies / (copies + 1.0))), *by_group]
 
-    def layout(self, epsilon: float, delta: float, group_size: int, *, persons: bool) -> Layout:
+    def layout(
+        self, epsilon: float, delta: float, group_size: int, *, persons: bool, max_rows: int = 1
+    ) -> Layout:
         """Return the layout of the release, with the weights of persons if they are the unit."""
-        layout = Layout(self.blocks, later=self.later)
+        layout = Layout(self.blocks, max_rows=max_rows, later=self.later)
         if not persons:
             return layout
         return replace(layout, shift=shift_for(layout, epsilon, delta, group_size), unit="person")

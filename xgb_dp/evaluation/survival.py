@@ -42,6 +42,7 @@ class Times:
     error: Floats
     level: float  # confidence level of each interval
     beyond: SharesBeyond  # share of rows with times beyond the bounds
+    scale: float = 1.0  # number of rows in a count of 1
 
     @cached_property
     def sampled(self) -> Floats:
@@ -58,7 +59,8 @@ class Times:
     @property
     def rows(self) -> Figure:
         """Number of rows (or persons)."""
-        return figure_from_draws(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
+        rows = figure_from_draws(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
+        return rows.times(self.scale)
 
     @property
     def observed(self) -> Figure:
