@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .discovery.discover import discover
     from .discovery.result import Discovery
+    from .domain.coding import Schema
     from .evaluation import EvaluationReport, Split, evaluate, split
     from .record.model_card import model_card
     from .record.privacy_report import PrivacyReport, PrivacyTotal, privacy_report
@@ -54,6 +55,7 @@ __all__ = [
     "PrivacyTotal",
     "PrivacyWarning",
     "RowDomainError",
+    "Schema",
     "Score",
     "Selection",
     "Split",
@@ -82,6 +84,7 @@ _LAZY = {
     "EvaluationReport": "evaluation",
     "PrivacyReport": "record.privacy_report",
     "PrivacyTotal": "record.privacy_report",
+    "Schema": "domain.coding",
     "Score": "selection.scores",
     "Selection": "selection.best_run",
     "Split": "evaluation",

@@ -238,7 +238,8 @@ class Discovery:
     def params(self, target: str | None = None, **how: Any) -> dict[str, Any]:
         """Return the declarations and the privacy cost as parameters of ``xgboost.train``.
 
-        The ledger of a model that is trained with them includes the cost of the discovery.
+        The ledger of a model that is trained with them includes the cost of the discovery. The
+        model has no rules for dates and other categories: :meth:`save` them for :class:`Schema`.
 
         Args:
             target: See :meth:`schema`. This column must not be among the features.

@@ -439,7 +439,19 @@ def column_names(table: Any) -> list[Any]:
 def read_features(
     pieces: Iterable[Any], columns: Mapping[str, Column], missing: Sequence[str]
 ) -> dict[str, Any]:
-    """Read every feature in a form that XGBoost accepts.
+    """Read every feature in a form that XGBoost accepts; see :func:`read_feature_arrays`."""
+    import pandas as pd
+
+    read: dict[str, Any] = {}
+    for feature, (array, names) in read_feature_arrays(pieces, columns, missing).items():
+        read[feature] = array if names is None else pd.Categorical.from_codes(array, list(names))
+    return read
+
+
+def read_feature_arrays(
+    pieces: Iterable[Any], columns: Mapping[str, Column], missing: Sequence[str]
+) -> dict[str, tuple[npt.NDArray[Any], tuple[str, ...] | None]]:
+    """Read every feature: 32-bit floats and None, or codes and their categories.
 
     Args:
         pieces: Rows in blocks: data frames of any library, or mappings from names to arrays.
@@ -450,8 +462,6 @@ def read_features(
         RowDomainError: A cell is outside its declared domain. All such columns are reported at
             once, so that the error does not depend on the order of the rows.
     """
-    import pandas as pd
-
     read: dict[tuple[str, str], _ColumnReader] = {}
     errors: dict[str, set[str]] = {}
     for cells in pieces:
@@ -470,12 +480,7 @@ def read_features(
         raise RowDomainError(
             " ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in columns_by_error.items())
         )
-    out: dict[str, Any] = {}
-    for (name, feature), cells in read.items():
-        names = columns[name].names
-        array = cells.all()
-        out[feature] = array if names is None else pd.Categorical.from_codes(array, list(names))
-    return out
+    return {f: (cells.all(), columns[name].names) for (name, f), cells in read.items()}
 
 
 def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> dict[str, Any]:
@@ -516,7 +521,10 @@ def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
         column = cells.array.__arrow_array__() if is_arrow(cells) else cells
-        if find_library(column) == "pyarrow" and describe_column_type(column) == "text":
+        kind = getattr(cells, "dtype", None)
+        if isinstance(kind, np.dtype) and kind.kind in "biuf" and find_library(cells):
+            values = np.asarray(cells)  # the usual case, without the steps of the others
+        elif find_library(column) == "pyarrow" and describe_column_type(column) == "text":
             values = _numbers_from_strings(column, strings)
         else:
             array = read_data(as_cells, cells, "number")

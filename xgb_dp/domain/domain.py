@@ -343,8 +343,11 @@ def from_mapping(given: Any) -> Domain:
 def stored_domain(booster: Any) -> Domain | None:
     """Return the domain stored in a model, or None."""
     text = booster.attr(ATTRIBUTE)
-    if text is None:
-        return None
+    return None if text is None else parse_domain(text)
+
+
+def parse_domain(text: str) -> Domain:
+    """Parse the model attribute ``dp_schema``."""
     try:
         content = model_json.loads(text)
     except ValueError:

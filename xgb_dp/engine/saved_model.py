@@ -7,6 +7,7 @@ Nothing here determines the privacy cost of a model; see ``model_json.py``.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -343,19 +344,56 @@ def _categories(column: Mapping[str, Any]) -> list[Any]:
     return [text[a:b] for a, b in pairwise(ends)]
 
 
-def stored_categories(model: SavedModel) -> dict[int, list[bytes]]:
-    """Return the stored category names as bytes, by column index."""
+def as_bytes(categories: Mapping[int, Sequence[Any]]) -> dict[int, list[bytes]]:
+    """Return stored categories as bytes, by column index."""
     return {
         i: [name if isinstance(name, bytes) else str(name).encode() for name in names]
-        for i, names in model.categories.items()
+        for i, names in categories.items()
     }
+
+
+def category_names(owner: Any) -> dict[int, tuple[Any, ...]]:
+    """Return the categories in a Booster or DMatrix by column index: names as bytes, or numbers.
+
+    Unlike :attr:`SavedModel.categories`, this does not read the trees.
+    """
+    from xgboost import DMatrix
+    from xgboost.core import _LIB, _check_call
+
+    kind = "DMatrix" if isinstance(owner, DMatrix) else "Booster"
+    if kind == "Booster":
+        owner.num_features()  # completes a model that was loaded or copied
+    export = getattr(_LIB, f"XG{kind}GetCategoriesExportToArrow")
+    handle, text = ctypes.c_void_p(), ctypes.c_char_p()
+    _check_call(export(owner.handle, None, ctypes.byref(handle), ctypes.byref(text)))
+    try:
+        names: dict[int, tuple[Any, ...]] = {}
+        for index, column in enumerate(json.loads(text.value or b"[]")):
+            if column is None:
+                continue
+            if "offsets" not in column:
+                names[index] = tuple(_array(column).tolist())
+                continue
+            ends, raw = _array(column["offsets"]).tolist(), _array(column["values"]).tobytes()
+            names[index] = tuple(raw[a:b] for a, b in pairwise(ends))
+        return names
+    finally:
+        if handle.value is not None:
+            _check_call(_LIB.XGBCategoriesFree(handle))
+
+
+def _array(interface: Mapping[str, Any]) -> npt.NDArray[Any]:
+    """Copy the array that an array interface describes."""
+    kind, [size] = np.dtype(interface["typestr"]), interface["shape"]
+    content = ctypes.string_at(interface["data"][0], size * kind.itemsize) if size else b""
+    return np.frombuffer(content, kind)
 
 
 def read_category_names(booster: Any) -> dict[Any, list[Any]]:
     """Return the stored categories by column name, or by index without names; public."""
     columns = booster.feature_names
     names: dict[Any, list[Any]] = {}
-    for i, stored in SavedModel.from_booster(booster).categories.items():
+    for i, stored in category_names(booster).items():
         with suppress(UnicodeDecodeError):
             names[columns[i] if columns else i] = [
                 name.decode() if isinstance(name, bytes) else name for name in stored

@@ -27,16 +27,18 @@ from ..data.cells import Names, read_data
 from ..data.frames import encode_labels, has_column, list_columns, without_column
 from ..data.ids import SplitPart, are_disjoint
 from ..data.matrices import MATRICES, private_matrix
+from ..data.model_columns import check_columns
 from ..data.row_checks import check_base_margin, check_intervals, check_labels
 from ..domain.domain import stored_classes, stored_domain
 from ..engine import native
 from ..engine.saved_model import (
     SavedModel,
+    as_bytes,
+    category_names,
     probabilities,
     read_category_names,
     read_objective,
     read_quantile_levels,
-    stored_categories,
 )
 from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums
@@ -189,11 +191,11 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
             "models trained with dp_exposure_bounds."
         )
     for model in models:
-        names = model.booster.feature_names
-        if model.booster.num_features() != matrix.num_col() or names != matrix.feature_names:
+        check_columns(model.booster, matrix)
+        if model.booster.num_features() != matrix.num_col():
             raise PrivacyParameterError(
-                "The columns of `data` do not match the model. Pass the columns used in training, "
-                "with the same names and in the same order."
+                "The columns of `data` do not match the model in number. Pass the columns used in "
+                "training."
             )
         _check_dictionary(model, matrix)
     if margins.size:
@@ -270,29 +272,13 @@ def _matrix(model: EvaluatedModel, data: Any) -> tuple[Any, Any, Any]:
 
 
 def _check_dictionary(model: EvaluatedModel, matrix: Any) -> None:
-    """Raise if a matrix has category names that the model does not store.
-
-    XGBoost would map an unknown name to the next one in alphabetical order. For a model without
-    names it would use the codes of the data frame's own dictionary, which one row can shift for all
-    other rows.
-    """
-    dictionaries = dictionaries_of(matrix)
-    if not dictionaries:
-        return
-    stored = stored_categories(SavedModel.from_booster(model.booster))
-    for i, names in dictionaries.items():
-        if i not in stored:
-            raise PrivacyParameterError(
-                f"Column {(matrix.feature_names or range(i + 1))[i]!r} of `data` has category "
-                "names, but the model stores no names, so they cannot be mapped to codes. Pass "
-                "the numeric codes used in training: "
-                "xgboost.DMatrix(codes, feature_types=[..., 'c'], enable_categorical=True)."
-            )
-        if not set(names) <= set(stored[i]):
-            raise RowDomainError(
-                "A row has a category that is unknown to the model. Drop or replace unknown "
-                "categories row by row."
-            )
+    """Raise if a matrix has category names that the model does not store."""
+    stored = as_bytes(category_names(model.booster))
+    if any(not set(names) <= set(stored[i]) for i, names in dictionaries_of(matrix).items()):
+        raise RowDomainError(
+            "A row has a category that is unknown to the model. Drop or replace unknown categories "
+            "row by row."
+        )
 
 
 def _predictions(model: EvaluatedModel, matrix: Any) -> Floats:

@@ -6,7 +6,6 @@ public cuts, or categories.
 
 from __future__ import annotations
 
-import ctypes
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import workers
+from ..engine.saved_model import as_bytes, category_names
 from ..errors import PrivacyParameterError, PrivacyRefusal, named
 from ..parameters import parse
 from ..parameters.config import Config
@@ -48,38 +48,14 @@ class Schema:
 
 def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
     """Category names in a DMatrix, by column index. A model would store them."""
-    from xgboost._data_utils import from_array_interface
-    from xgboost.core import _LIB, _check_call
-
-    handle, text = ctypes.c_void_p(), ctypes.c_char_p()
-    _check_call(
-        _LIB.XGDMatrixGetCategoriesExportToArrow(
-            dtrain.handle, None, ctypes.byref(handle), ctypes.byref(text)
+    names, types = as_bytes(category_names(dtrain)), dict(enumerate(dtrain.feature_types or ()))
+    if any(types.get(index) != "c" for index in names):
+        raise PrivacyRefusal(
+            "A column has categories, but `feature_types` declares another type. Its codes would "
+            "be treated as numbers, and the list of categories may depend on all rows. Remove "
+            f"`feature_types`, and declare the categories in {named.dp_categories}."
         )
-    )
-    try:
-        out: dict[int, list[bytes]] = {}
-        for index, column in enumerate(json.loads(text.value or b"[]")):
-            if column is None:
-                continue
-            if "offsets" not in column:
-                out[index] = [str(v).encode() for v in from_array_interface(column)]
-                continue
-            offsets = from_array_interface(column["offsets"])
-            raw = bytes(np.asarray(from_array_interface(column["values"]), dtype=np.int8))
-            ends = [int(v) for v in offsets]
-            out[index] = [raw[a:b] for a, b in pairwise(ends)]
-        types = dict(enumerate(dtrain.feature_types or ()))
-        if any(types.get(index) != "c" for index in out):
-            raise PrivacyRefusal(
-                "A column has categories, but `feature_types` declares another type. Its codes "
-                "would be treated as numbers, and the list of categories may depend on all rows. "
-                f"Remove `feature_types`, and declare the categories in {named.dp_categories}."
-            )
-        return out
-    finally:
-        if handle.value is not None:
-            _check_call(_LIB.XGBCategoriesFree(handle))
+    return names
 
 
 _DOUBTS = {

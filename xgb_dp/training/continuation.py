@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..engine.saved_model import SavedModel, load_booster, stored_categories
+from ..engine.saved_model import SavedModel, as_bytes, load_booster
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, alias, named
 from ..parameters.config import Config
 from ..planning import public_inputs
@@ -121,7 +121,7 @@ def check_categories(booster: Any, s: Config) -> None:
 
 
 def _check_categories(model: SavedModel, s: Config) -> None:
-    stored, expected = stored_categories(model), s.schema.dictionaries
+    stored, expected = as_bytes(model.categories), s.schema.dictionaries
     if not expected:
         return
     for i in sorted({*stored, *expected}):
