@@ -15,6 +15,7 @@ import numpy as np
 from .. import policy
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
+from ..data.model_columns import check_columns
 from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson
 from ..engine.saved_model import (
@@ -87,12 +88,8 @@ def predict(given: Arguments) -> None:
     table = read_table(
         given.data, domain, training=False, exposure=not given.rate, **given.named("keep", "csv")
     )
-    if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
-        raise PrivacyParameterError(
-            "The columns of the schema differ from the features of the model, or are in another "
-            "order. Pass the schema used for training."
-        )
     matrix = table.matrix()
+    check_columns(booster, matrix)
     predictions = _predictions(booster, matrix, table.domain)
     written = pd.DataFrame(predictions)
     if given.contributions:

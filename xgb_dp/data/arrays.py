@@ -205,7 +205,7 @@ def _pieces(values: Any) -> Iterator[Piece]:
     if library == "pandas":
         import pandas as pd
 
-        column = pd.Series(values)
+        column = values if isinstance(values, pd.Series) else pd.Series(values)
         if isinstance(column.dtype, pd.CategoricalDtype):
             yield _objects([*column.cat.categories, None]), column.cat.codes.to_numpy()
         elif is_arrow(column):

@@ -60,19 +60,6 @@ def list_columns(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
-def check_columns(X: Any, names: Sequence[str] | None) -> None:
-    """Check that a table has the columns of the model, in their order.
-
-    XGBoost's prediction without a DMatrix compares the names of pandas frames alone, and would read
-    reordered columns of other tables as each other.
-    """
-    if names and is_table(X) and find_library(X) != "pandas" and list_columns(X) != list(names):
-        raise PrivacyParameterError(
-            "The columns differ from those of the model in name or order (feature_names mismatch). "
-            f"Select them in the order of training: {list(names)}."
-        )
-
-
 def has_column(X: Any, name: str) -> bool:
     """Return whether `X` is a table with exactly one column of this name."""
     if hasattr(X, "collect_schema"):

@@ -22,10 +22,9 @@ from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
 from .. import policy
 from ..budget.budget import Budget, as_budget
-from ..data.arrays import is_table
+from ..data.arrays import collect_table, is_table
 from ..data.cells import read_data
 from ..data.frames import (
-    check_columns,
     encode_labels,
     has_column,
     label_array,
@@ -43,7 +42,9 @@ from ..data.matrices import (
     read_part_persons,
     split_matrix,
 )
+from ..data.model_columns import as_text, check_columns, check_names
 from ..discovery.result import Discovery
+from ..domain.coding import Schema
 from ..domain.columns import column_names, read_column
 from ..domain.domain import (
     ATTRIBUTE,
@@ -51,15 +52,9 @@ from ..domain.domain import (
     from_mapping,
     read_domain,
     stored_classes,
-    stored_domain,
 )
 from ..engine.model_json import check_carried
-from ..engine.saved_model import (
-    CLASSES,
-    clip_to_bounds,
-    read_category_names,
-    read_objective,
-)
+from ..engine.saved_model import CLASSES, clip_to_bounds, read_objective
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
@@ -137,6 +132,8 @@ _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for nam
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
 _ERROR_NAMES = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
               "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
+
+_CHECKED = {"validate_features": False}  # arrays of codes, whose columns were checked
 
 P = TypeVar("P", bound="PrivateEstimator")
 Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
@@ -336,10 +333,8 @@ class PrivateEstimator(XGBModel):
         person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _ROW_ARGUMENTS))
         with person_rows as (features, y), made_of(X):
             if eval_set:
-                kwargs["eval_set"] = [
-                    (self._coded(a, fitting=True), encode_y(b, classes)) for a, b in eval_set
-                ]
-            rows, labels = self._coded(features, fitting=True), encode_y(y, classes)
+                kwargs["eval_set"] = [(self._coded(a), encode_y(b, classes)) for a, b in eval_set]
+            rows, labels = self._coded(features), encode_y(y, classes)
             try:
                 with charging(type(self).__name__):
                     super().fit(rows, labels, **kwargs)
@@ -392,7 +387,7 @@ class PrivateEstimator(XGBModel):
                     "`epsilon` or `delta` is missing. Pass both to the estimator."
                 )
             labels = encode_y(y, classes)
-            matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
+            matrix = self._matrix(self._coded(features), labels, sample_weight)
             result = select(
                 params,
                 split_matrix(matrix, self._part, self._persons),
@@ -456,32 +451,58 @@ class PrivateEstimator(XGBModel):
             params["num_class"] = len(classes)
         return params
 
-    def _coded(self, X: Any, *, fitting: bool = False) -> Any:
-        """Encode a table as the model expects it, without the privacy id column.
-
-        A loaded model uses the categories stored in its file, so they need not be declared again.
-        """
+    def _without_ids(self, X: Any) -> Any:
+        """Return a table without the privacy id column, if it has one."""
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
-        domain, known = self._domain, not fitting and self.__sklearn_is_fitted__()
-        if known:
-            warn_of_exact_fits()
-        if domain is None and known:
-            domain = stored_domain(self.get_booster())
-        if domain is not None:
-            X = domain.read_table(X)
-        categories = read_one(self.get_xgb_params(), "dp_categories")
-        if categories is None and known and is_table(X):
-            categories = read_category_names(self.get_booster())
-        coded = read_data(prepare_table, X, categories)
+        return X
+
+    def _coded(self, X: Any) -> Any:
+        """Encode a table for training, without the privacy id column."""
+        X = self._without_ids(X)
+        if self._domain is not None:
+            X = self._domain.read_table(X)
+        coded = read_data(prepare_table, X, read_one(self.get_xgb_params(), "dp_categories"))
         check_shape(coded)
-        if known:
-            check_columns(coded, self.get_booster().feature_names)
         return coded
 
-    def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
+    def _codes(self, X: Any) -> Any:
+        """Return rows as the numbers that the fitted model reads, without the privacy id column.
+
+        Only the model says how to code them: whatever an estimator declares now, a model that was
+        loaded or trained before has its own categories and schema.
+        """
+        booster = self.get_booster()  # raises NotFittedError
+        warn_of_exact_fits()
+        X, schema = collect_table(self._without_ids(X)), Schema.from_model(booster)
+        if is_table(X) or schema.declared:
+            apart = schema.domain.special
+            given = [name for name in column_names(X) if name not in apart]
+            check_names(list(schema.domain.columns or ()), list(map(as_text, given)))
+            coded = read_data(schema.codes, X)
+        else:
+            coded = read_data(prepare_table, X, None)
+            check_shape(coded)
+            check_columns(booster, coded)
+        if coded.shape[1] != booster.num_features():
+            raise PrivacyParameterError(
+                f"The model has {booster.num_features()} features, but `X` has {coded.shape[1]} "
+                "columns (feature shape mismatch). Pass the columns of training."
+            )
+        return coded
+
+    def apply(self, X: Any, iteration_range: Any = None) -> np.ndarray:
         """Return the leaf index of each row in every tree. Post-processing of the model."""
-        return np.asarray(super().apply(self._coded(X), **kwargs))
+        booster = self.get_booster()
+        matrix = private_matrix(
+            self._codes(X),
+            missing=self.missing,
+            feature_names=booster.feature_names,
+            feature_types=booster.feature_types,
+            nthread=self.n_jobs,
+        )
+        rounds = self._get_iteration_range(iteration_range)
+        return np.asarray(booster.predict(matrix, pred_leaf=True, iteration_range=rounds))
 
     @property
     def privacy_report_(self) -> PrivacyReport:
@@ -582,7 +603,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
 
         For several labels, returns the more probable class of each label, shape (rows, labels).
         """
-        codes: np.ndarray = super().predict(self._coded(X), **kwargs)
+        codes: np.ndarray = super().predict(self._codes(X), **(kwargs | _CHECKED))
         if kwargs.get("output_margin"):
             return codes
         if codes.ndim == 2 and OBJECTIVES[read_objective(self.get_booster())].kind == "multiclass":
@@ -595,7 +616,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         For several labels, returns the probability of the second class of each label, shape
         (rows, labels).
         """
-        probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
+        probabilities: np.ndarray = super().predict_proba(self._codes(X), **(kwargs | _CHECKED))
         return probabilities
 
 
@@ -634,7 +655,7 @@ class DPXGBRegressor(PrivateEstimator, XGBRegressor):
         With ``output_margin=True``, returns the unclipped margins. Predictions of the booster
         itself, or of another reader of the model, are not clipped either.
         """
-        values: np.ndarray = super().predict(self._coded(X), **kwargs)
+        values: np.ndarray = super().predict(self._codes(X), **(kwargs | _CHECKED))
         if kwargs.get("output_margin"):
             return values
         bounds = read_one(self.get_xgb_params(), "dp_target_bounds")

@@ -18,6 +18,7 @@ from xgboost.callback import TrainingCallback
 from ..data import matrices
 from ..data.ids import encode_persons
 from ..data.matrices import find_part, id_column
+from ..data.model_columns import check_columns
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
 from ..errors import PrivacyRefusal
@@ -46,6 +47,7 @@ from .run import Training
 
 __all__ = [
     "before_train",
+    "check_columns",
     "check_here",
     "declared_classes",
     "default_rounds",
