@@ -240,6 +240,16 @@ class ColumnPlan:
     number_sigma2: int = 0
 
     @property
+    def text_noise(self) -> float:
+        """Standard deviation of the noise of a count of strings."""
+        return math.sqrt(self.text_sigma2) / 2**self.text_shift
+
+    @property
+    def number_noise(self) -> float:
+        """Standard deviation of the noise of a count of numbers."""
+        return math.sqrt(self.number_sigma2) / 2**self.number_shift
+
+    @property
     def events(self) -> list[Event]:
         """Events in release order."""
         out: list[Event] = []

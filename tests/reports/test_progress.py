@@ -12,6 +12,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.cli.calls import run
 from xgb_dp.engine import progress as module
 from xgb_dp.engine.progress import progress
 
@@ -65,6 +66,13 @@ def test_an_error_ends_the_bar(terminal):
         step("again")
         time.sleep(0.1)
     assert "after" in terminal.getvalue()
+
+
+def test_the_command_line_shows_that_it_reads(terminal, tmp_path):
+    pytest.importorskip("click")
+    pd.DataFrame({"age": range(100)}).to_csv(tmp_path / "rows.csv", index=False)
+    run("discover", tmp_path / "rows.csv", "--epsilon", "1", "--delta", "1e-6", "--number", "age")
+    assert "discover: read" in terminal.getvalue()
 
 
 def words(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from ..domain.columns import format_flow
 from ..domain.csv_text import Csv, check_columns
 from ..domain.data_files import Source, is_parquet, name_of
 from ..domain.domain import read_domain, read_header
+from ..engine.progress import progress
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..request.names import looks_like_id
 from . import options
@@ -153,7 +154,8 @@ def discover(given: Arguments) -> None:
     named = given.named(*KINDS)
     note = f"discover {name_of(data)}"
     with recorded_in(budget, note) as opened:
-        cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
+        with progress("discover: read"):
+            cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
         from ..discovery.discover import discover as run_discovery
 
         discovery = run_discovery(

@@ -178,8 +178,9 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
     sums = [sum(count for *_, count in tree.leaves) + tree.missing for tree in trees.values()]
     # Noisy number of rows or persons; every column of numbers yields one estimate.
     total = max(0.0, float(np.mean(sums))) if sums else None
+    noise = plan.number_noise * math.sqrt(2.0 / max(len(sums), 1))  # of two counts per column
     columns = {
-        name: summarize_text(counted[name], total)
+        name: summarize_text(counted[name], total, noise, plan)
         if kind == "text"
         else summarize_number(trees[name], kind, plan)
         for name, kind in cells.kinds.items()
@@ -192,6 +193,7 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
         events=tuple(plan.events),
         since=cells.since if any(kind in DATES for kind in cells.kinds.values()) else None,
         missing=cells.missing,
+        units_noise=noise if sums else None,
     )
 
 

@@ -5,13 +5,15 @@ Everything here is post-processing of noisy counts, so viewing and storing it is
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,11 +32,15 @@ _TAIL = 0.005  # share of rows outside each end of a range; larger if the noise 
 # five empty cells, each many powers of two wide, lie beyond the rows of a column. With a smaller
 # value than this, in deviations, the range often started in an empty cell.
 _EMPTY_CELLS = 4.0
+_FEW = 0.02  # share of cells, besides noise, that may lie beyond the values 0 and 1
+_Z = 1.96  # of intervals with level 95%
+_DEEPEST = 1.85  # largest deviation of a cumulative count minus a share of all, in those of a count
+Interval: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class FoundColumn:
-    """Result for one column. All numbers are noisy.
+    """Result for one column. All numbers are noisy; each interval has level 95% for the noise.
 
     Attributes:
         kind: "text", "number", "date" or "datetime".
@@ -42,6 +48,11 @@ class FoundColumn:
         other: Text columns: approximate share of rows whose category was not released; None if
             unknown, because no column of numbers gives the number of rows.
         missing: Approximate share of missing cells; None if unknown.
+        noise: Text columns: standard deviation of the noise of each category.
+        intervals: Intervals of `other` and `missing`, and of each quantile by its probability; with
+            infinite ends where noise hides a quantile.
+        values: Numbers: intervals of the shares of 0, or of 0 and 1, if nearly all cells have these
+            values; else None.
         range: Numbers, and days of dates: (low, high), a range that contains all but a few rows;
             None if it is hidden by noise.
         quantiles: Numbers, and days of dates: rough quantiles by probability.
@@ -61,36 +72,92 @@ class FoundColumn:
     range: tuple[float, float] | None = None
     quantiles: Mapping[float, float] | None = None
     cuts: tuple[float, ...] | None = None
+    noise: float | None = None
+    intervals: Mapping[Any, Interval] = field(default_factory=dict)
+    values: Mapping[float, Interval] | None = None
 
 
-def summarize_text(released: Strings, total: float | None) -> FoundColumn:
+def summarize_text(
+    released: Strings, total: float | None, total_noise: float, plan: ColumnPlan
+) -> FoundColumn:
     """Summarize a text column from its released counts."""
-    shown = sum(released.counts.values()) + released.missing
-    return FoundColumn(
-        kind="text",
-        categories=dict(released.counts),
-        other=None if not total else _share(total - shown, total),
-        missing=None if not total else _share(released.missing, total),
+    column = FoundColumn("text", dict(released.counts), noise=plan.text_noise)
+    if not total:
+        return column
+    other = total - sum(released.counts.values()) - released.missing
+    noise2, total2 = plan.text_noise**2, total_noise**2
+    other2 = total2 + (len(released.counts) + 1) * noise2
+    return replace(
+        column,
+        other=_share(other, total),
+        missing=_share(released.missing, total),
+        intervals={
+            "other": _share_interval(other, total, other2, total2, total2),
+            "missing": _share_interval(released.missing, total, noise2, total2),
+        },
     )
 
 
 def summarize_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
     """Summarize a column of numbers or dates from its released counts."""
     present = sum(count for *_, count in tree.leaves)
-    noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
+    noise, noise2 = plan.number_noise, plan.number_noise**2
     total = present + tree.missing
-    missing = _share(tree.missing, total) if total > noise else None
+    column = FoundColumn(kind)
+    if total > noise:
+        share = _share_interval(tree.missing, total, noise2, 2.0 * noise2, noise2)
+        column = replace(column, missing=_share(tree.missing, total), intervals={"missing": share})
     # With few rows compared with the noise of one count, the released tree locates no values.
     tail = max(_TAIL * present, _EMPTY_CELLS * noise)
     if present <= 4.0 * tail:
-        return FoundColumn(kind=kind, missing=missing)
+        return column
+    values = _zeros_and_ones(tree, present, noise) if kind == "number" else None
+    column = replace(column, values=values)
     low, high = _at(tree, tail, below=True), _at(tree, present - tail, below=False)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return FoundColumn(kind=kind, missing=missing)
+        return column
+    if values and 1.0 in values:
+        low, high = 0.0, 1.0
     quantiles = {q: _between(tree, q * present, low, high) for q in QUANTILES}
-    return FoundColumn(
-        kind=kind, missing=missing, range=(low, high), quantiles=quantiles, cuts=tree.cuts
-    )
+    slack = (_Z * _DEEPEST + _EMPTY_CELLS) * noise
+    ends = [
+        (_at(tree, q * present - slack, below=True), _at(tree, q * present + slack, below=False))
+        for q in QUANTILES
+    ]
+    intervals = {**column.intervals, **dict(zip(QUANTILES, ends, strict=True))}
+    column = replace(column, intervals=intervals, cuts=tree.cuts)
+    return replace(column, range=(low, high), quantiles=quantiles)
+
+
+def _zeros_and_ones(tree: CountTree, present: float, noise: float) -> dict[float, Interval] | None:
+    """Return intervals of the shares of 0 and 1 if these are nearly all values."""
+    few, counts = _FEW * present + 2.0 * _EMPTY_CELLS * noise, {}
+    for value in (0.0, 1.0):
+        key = int(np.float32(value).view(np.uint32)) | 1 << 31
+        low, high, count = next(leaf for leaf in tree.leaves if leaf[0] <= key < leaf[1])
+        if value - 0.5 <= _value(low) and _value(high) <= value + 0.5:
+            counts[value] = count
+        others = present - sum(counts.values())
+        if 0.0 in counts and others <= few:
+            share = partial(_share_interval, whole=present, part2=noise**2, whole2=noise**2)
+            # Noise moves some of a count to empty cells.
+            return {v: (share(n)[0], share(n + others)[1]) for v, n in counts.items()}
+    return None
+
+
+def _share_interval(
+    part: float, whole: float, part2: float, whole2: float, covariance: float = 0.0
+) -> Interval:
+    """Return an interval of the share of two noisy sums with these variances, by Fieller's method.
+
+    It contains each share q for which `part - q * whole` is within the noise.
+    """
+    square = whole**2 - _Z**2 * whole2
+    if square <= 0.0:  # the whole may be 0
+        return 0.0, 1.0
+    middle = (part * whole - _Z**2 * covariance) / square
+    half = math.sqrt(max(middle**2 - (part**2 - _Z**2 * part2) / square, 0.0))
+    return min(max(middle - half, 0.0), 1.0), min(max(middle + half, 0.0), 1.0)
 
 
 def _share(part: float, total: float) -> float:
@@ -142,6 +209,7 @@ class Discovery:
         since: Day 0 of the numbers that dates are converted to; None if there are no dates.
         missing: Strings that mark missing cells.
         entry: Name of the budget entry; None if no budget was charged.
+        units_noise: Standard deviation of `units`; None if `units` is.
 
     Examples:
         >>> columns, kinds = {"days": table[:, 2]}, {"days": "number"}
@@ -158,6 +226,7 @@ class Discovery:
     since: str | None = None
     missing: tuple[str, ...] = ()
     entry: str | None = None
+    units_noise: float | None = None
 
     @property
     def epsilon(self) -> float:
@@ -337,29 +406,50 @@ class Discovery:
         return f"# {self.statement()}\n{format_yaml(self.schema(target, **how))}"
 
     def __str__(self) -> str:
-        lines = [self.statement(), ""]
-        if self.units is not None:
-            lines[1:] = [f"About {self.units:.0f} {self.unit.plural}.", ""]
+        lines = [self.statement(), "Intervals account for the noise, with level 95%."]
+        if self.units is not None and self.units_noise is not None:
+            margin = _Z * self.units_noise
+            lines.append(f"About {self.units:.0f} ± {margin:.0f} {self.unit.plural}.")
+        lines.append("")
         for name, column in self.columns.items():
-            lines.append(f"{name} ({column.kind}): {'; '.join(_column_summary(column))}")
+            summary = _column_summary(column, self.since if column.kind in DATES else None)
+            lines.append(f"{name} ({column.kind}): {'; '.join(summary)}")
         return "\n".join(map(visible, lines))
 
     def __repr__(self) -> str:
         return f"Discovery({', '.join(map(repr, self.columns))})"
 
 
-def _column_summary(column: FoundColumn) -> Sequence[str]:
-    parts = []
+def _column_summary(column: FoundColumn, since: str | None) -> Sequence[str]:
+    parts, intervals = [], column.intervals
     if column.categories is not None:
         counted = [f"{name} {count:.0f}" for name, count in column.categories.items()]
-        parts.append(", ".join(counted) or "no category reached the threshold")
-    if column.other is not None:
-        parts.append(f"other {column.other:.1%}")
-    if column.range is not None and column.quantiles is not None:
-        parts.append(f"about {column.range[0]:g} to {column.range[1]:g}")
-        parts.append(f"median about {column.quantiles[0.5]:g}")
+        each = f" (each ± {_Z * (column.noise or 0.0):.0f})" if counted else ""
+        parts.append((", ".join(counted) or "no category reached the threshold") + each)
+    if column.values is not None:
+        parts += [f"{value:g} in {_percent(*ends)}" for value, ends in column.values.items()]
+    elif column.range is not None:
+        low, high = (_value_text(value, since) for value in column.range)
+        parts.append(f"nearly all {low} to {high}")
+        low, high = (_value_text(value, since) for value in intervals[0.5])
+        parts.append(f"median {low} to {high}")
     elif column.categories is None:
         parts.append("range hidden by noise")
-    if column.missing is not None:
-        parts.append(f"missing {column.missing:.1%}")
+    parts += [f"{n} {_percent(*intervals[n])}" for n in ("other", "missing") if n in intervals]
     return parts
+
+
+def _value_text(value: float, since: str | None) -> str:
+    """Format a number, or a number of days since a date as a date."""
+    try:
+        first = datetime.date.fromisoformat(since or "")
+        return (first + datetime.timedelta(days=math.floor(value))).isoformat()
+    except (ValueError, OverflowError):  # not a date, or outside the calendar
+        return f"{value:.4g}"
+
+
+def _percent(low: float, high: float) -> str:
+    """Format an interval of shares in percent, rounded outwards."""
+    unit = 1.0 if high - low >= 0.02 else 0.1
+    low, high = unit * math.floor(100.0 * low / unit), unit * math.ceil(100.0 * high / unit)
+    return f"{low:.3g} to {min(high, 100.0):.3g}%"
