@@ -131,6 +131,7 @@ demo: build $(STAMPS)/extra-demo
 bench: build $(STAMPS)/extra-bench
 	$(VENV)/bin/python benchmarks/bench.py $(BENCH_ARGS)
 	$(VENV)/bin/python -m benchmarks.shares
+	$(VENV)/bin/python -m benchmarks.times
 	$(VENV)/bin/python -m benchmarks.external $(EXTERNAL_ARGS)
 	$(VENV)/bin/python -m benchmarks.growth $(GROWTH_ARGS)
 	$(VENV)/bin/python -m benchmarks.wide $(WIDE_ARGS)

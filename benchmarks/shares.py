@@ -49,16 +49,19 @@ def train(method: str, rows: int, rounds: int, threads: int) -> None:
     )
 
 
+def read_monitors(lines: Sequence[str]) -> dict[str, float]:
+    """Seconds of each kind of work, from the output at verbosity 3; of the last training only."""
+    matches = (re.search(r"\b(\w+): ([0-9.e-]+)s, \d+ calls", line) for line in lines)
+    names = {**PRIVATE_WORK, **COMMON_WORK}
+    return {match[1]: float(match[2]) for match in matches if match and match[1] in names}
+
+
 def measure(**job: str | int) -> dict[str, float]:
     """Seconds of each kind of work; the arguments are those of :func:`train`."""
     command = ["-m", "benchmarks.shares", "--job", json.dumps(job)]
     lines = run_python(command, int(job["threads"]), stderr=subprocess.STDOUT)
     reported = json.loads(next(line for line in lines if line.startswith('{"setup"')))
-    parts: dict[str, float] = {"setup": reported["setup"]}
-    for line in lines:
-        monitor = re.search(r"\b(\w+): ([0-9.e-]+)s, \d+ calls", line)
-        if monitor and monitor[1] in {**PRIVATE_WORK, **COMMON_WORK}:
-            parts[monitor[1]] = float(monitor[2])
+    parts = {"setup": reported["setup"], **read_monitors(lines)}
     rest = reported["whole"] - sum(parts.values())
     return {**parts, "rest": rest, "whole": reported["whole"]}
 

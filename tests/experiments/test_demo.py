@@ -129,6 +129,14 @@ def test_shares(tmp_path):
     assert 0 < private < 100
 
 
+def test_times():
+    text = _run("-m", "benchmarks.times", "--rounds", "2", "--repeats", "1", "--most-rows", "1000")
+    draws, trainings = (part.splitlines()[2:] for part in text.strip().split("\n\n"))
+    assert len(draws) == 6
+    assert [line.split(" | ")[0] for line in trainings] == ["| 0 rows", "| 1,000 rows"]
+    assert all(float(cell) >= 0 for line in trainings for cell in line.strip("| ").split(" | ")[1:])
+
+
 def test_external(tmp_path):
     small = ("--rows", "2000", "--columns", "5", "--batches", "4", "--rounds", "2")
     command = ("-m", "benchmarks.external", *small, "--methods", "dp_hist")
