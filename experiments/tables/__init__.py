@@ -26,6 +26,7 @@ NAMES = (
     "peers_table",
     "bar",
     "unseen",
+    "small",
     "tasks",
     "own_settings",
     "sizes",
