@@ -26,6 +26,7 @@ from ..engine.saved_model import (
 )
 from ..errors import PrivacyParameterError
 from ..record.formatting import round_up
+from ..record.ledger import needs_margins
 from ..record.model_card import model_card, registry_entry
 from ..record.privacy_report import privacy_report
 from ..record.verify import create_signature, signature_path, verify
@@ -88,6 +89,12 @@ def predict(given: Arguments) -> None:
     table = read_table(
         given.data, domain, training=False, exposure=not given.rate, **given.named("keep", "csv")
     )
+    if needs_margins(booster) and table.exposure is None and not given.rate:
+        raise PrivacyParameterError(
+            "The model was trained with base margins, so its predictions need them too, but its "
+            "schema declares no exposure. Predict in Python: "
+            "booster.predict(xgboost.DMatrix(rows, base_margin=...))."
+        )
     matrix = table.matrix()
     check_columns(booster, matrix)
     predictions = _predictions(booster, matrix, table.domain)

@@ -19,7 +19,8 @@ import hashlib
 import secrets
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -249,7 +250,8 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             raise RowDomainError(
                 "A row has a negative weight (`weight`). Drop or replace it row by row."
             )
-        if name != "base_margin" and (array.ndim == 0 or len(array) != n):
+        per_row = array.ndim > 0 and len(array) == n
+        if not per_row and (name != "base_margin" or array.size % max(n, 1)):
             raise PrivacyParameterError(f"`{name}` must have one entry per row of the data.")
         out[name] = array
     return out
@@ -301,6 +303,7 @@ class SplitTable:
     Attributes:
         part: The split and the name of this part.
         persons: The ids of the rows if the split was made by person; None otherwise.
+        arguments: The ``sample_weight`` and ``base_margin`` of the rows, if the split has them.
 
     Examples:
         >>> parts = xgb_dp.split((data.get_data(), data.get_label()), test=0.3)
@@ -313,6 +316,15 @@ class SplitTable:
     _rows: tuple[Any, Any]
     part: SplitPart
     persons: Persons | None = None
+    arguments: Mapping[str, np.ndarray] = field(default_factory=lambda: MappingProxyType({}))
+
+    def with_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments of the rows: those of the split, and others that are given."""
+        if twice := [name for name in self.arguments if given.get(name) is not None]:
+            raise PrivacyParameterError(
+                f"A part of xgb_dp.split already contains its `{twice[0]}`. Pass the part without."
+            )
+        return {**given, **self.arguments}
 
     def copy(self) -> tuple[Any, Any]:
         """Return a copy of the table and of the labels."""

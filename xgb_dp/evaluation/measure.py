@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting import PERSON
 from ..budget.budget import Budget, check_single_process, choose_unit, claim_and_draw
 from ..data.ids import encode_persons, read_id_column
-from ..data.matrices import find_part
+from ..data.matrices import SplitTable, find_part
 from ..engine import native
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError, spelling
@@ -61,6 +61,7 @@ def evaluate(
     by: Any = None,
     error_bound: float | None = None,
     target_bounds: tuple[float, float] | None = None,
+    base_margin: Any = None,
     privacy_id: Any = None,
     max_rows_per_person: int | None = None,
     group_size: int | None = None,
@@ -91,6 +92,8 @@ def evaluate(
         target_bounds: Regression only: lowest and highest target. Default: the bounds declared in
             training, or a much narrower range if the training saw labels only there; the figures
             are then named "clipped".
+        base_margin: Margins of the rows, such as log exposures; required if the model was trained
+            with them. A DMatrix and a part of a split contain their own.
         privacy_id: One id per row, or the name of a column of X. The privacy unit is then a
             person, and every person has total weight 1.
         max_rows_per_person: Requires ids, 1 to 256. Figures are then per row, and all rows of a
@@ -131,13 +134,16 @@ def evaluate(
                 raise PrivacyParameterError(_NO_IDS)
         unit = choose_unit(ids is not None, read_id_column(ids), group_size, budget)
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
-        part = find_part(part_rows, ids)
+        # Margins from elsewhere could come from other rows.
+        part = find_part(part_rows, ids) if base_margin is None else None
+        if isinstance(part_rows, SplitTable):
+            base_margin = part_rows.with_arguments({"base_margin": base_margin})["base_margin"]
         for_persons = any(m.public.get("unit") == PERSON for m in models)
         only_rows = for_persons and not unit.of_persons
         warn([*concerns(*target, None, unit), *([_FOR_ROWS] if only_rows else ())])
 
         with progress("evaluate: predict"):
-            rows = read_rows(models, table, groups)
+            rows = read_rows(models, table, groups, base_margin)
         persons = None if ids is None else encode_persons(ids, len(rows.labels)).codes
         layout = plan.layout(
             *target, unit.group_size, persons=persons is not None, max_rows=most or 1

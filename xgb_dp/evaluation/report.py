@@ -376,6 +376,11 @@ def calibrate_booster(booster: Any, view: Any, cost: Cost) -> Any:
             "trained with it."
         )
     link = _CALIBRATED[content.objective]
+    if link == "logit" and ledger.needs_margins(booster):
+        raise PrivacyParameterError(
+            "A classifier with base margins cannot be calibrated: the slope would apply to its "
+            "trees, but not to the margins. Use its predictions unchanged."
+        )
     if link == "logit":
         offset, slope = fit_platt(view.posterior)
         content.scale_margins(offset, slope)

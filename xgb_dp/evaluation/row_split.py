@@ -6,8 +6,10 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from ..data.arrays import as_cells, check_sparse, collect_table
 from ..data.cells import read_data
 from ..data.frames import without_column
 from ..data.ids import TEST, TRAIN, Persons, SplitPart, encode_persons
-from ..data.matrices import MATRICES, SplitTable, read_part_persons, split_matrix
+from ..data.matrices import MATRICES, SplitTable, checked, read_part_persons, split_matrix
 from ..engine.native import split_rows
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias, spelling
 from ..noisy_sums import Ints
@@ -53,7 +55,14 @@ class Split:
         return f"Split(name={self.name!r}, unit={self.unit!r})"
 
 
-def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
+def split(
+    data: Any,
+    *,
+    test: float = 0.2,
+    privacy_id: Any = None,
+    sample_weight: Any = None,
+    base_margin: Any = None,
+) -> Split:
     """Randomly split rows into a training part and a test part.
 
     Each row is assigned to the test part independently with probability `test`, regardless of its
@@ -69,6 +78,9 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
         test: Probability of the test part, in (0, 1).
         privacy_id: One id per row, or the name of a column of X, to assign whole persons.
+        sample_weight: Weights of the rows of (X, y) for training; evaluations ignore them. A
+            DMatrix contains its own.
+        base_margin: Margins of the rows of (X, y), such as log exposures.
 
     Returns:
         Split: The two parts. Parts of a DMatrix are matrices with read-only labels. Parts of (X, y)
@@ -91,23 +103,53 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = separate_ids(data, privacy_id)
         persons = None if privacy_id is None else encode_persons(privacy_id, rows)
+    arguments = _read_arguments(data, rows, sample_weight=sample_weight, base_margin=base_margin)
     sides = split_randomly(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     train, held_out = (
-        make_part(taken, SplitPart(name, which, unit), persons and persons.select(indices))
+        make_part(
+            taken,
+            SplitPart(name, which, unit),
+            persons and persons.select(indices),
+            {name: values[indices] for name, values in arguments.items()},
+        )
         for (indices, taken), which in zip(sides, (TRAIN, TEST), strict=True)
     )
     return Split(train, held_out, name, unit)
 
 
-def make_part(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
+def _read_arguments(data: Any, rows: int, **given: Any) -> dict[str, npt.NDArray[Any]]:
+    """Read the weights and margins of the rows of a pair (X, y)."""
+    names = {"weight": "sample_weight", "base_margin": "base_margin"}
+    known = {key: given[name] for key, name in names.items() if given[name] is not None}
+    if known and type(data) in MATRICES:
+        raise PrivacyParameterError(
+            "`sample_weight` and `base_margin` of split belong to a pair (X, y). Set those of an "
+            "xgboost.DMatrix when you create it: `weight`, `base_margin`."
+        )
+    arguments = {names[key]: values for key, values in checked(known, rows).items()}
+    for name, values in arguments.items():
+        if values.shape[:1] != (rows,):
+            raise PrivacyParameterError(f"`{name}` must have one entry per row of `data`.")
+    return arguments
+
+
+def make_part(
+    rows: Any,
+    part: SplitPart,
+    persons: Persons | None,
+    arguments: Mapping[str, npt.NDArray[Any]] | None = None,
+) -> Any:
     """Wrap rows as a part of a split; the caller must keep no other reference to them."""
+    arguments = arguments or {}
+    for array in arguments.values():
+        array.flags.writeable = False
     if persons is not None:
         persons = replace(persons, part=part)
         for array in (persons.codes, persons.distinct):
             array.flags.writeable = False
     if isinstance(rows, tuple):
-        return SplitTable(rows, part, persons)
+        return SplitTable(rows, part, persons, MappingProxyType(dict(arguments)))
     return split_matrix(rows, part, persons)
 
 

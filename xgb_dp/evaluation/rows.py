@@ -43,7 +43,7 @@ from ..engine.saved_model import (
 from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums
 from ..parameters.parse import listed, mapped
-from ..record.ledger import read_ledger, tree_names
+from ..record.ledger import needs_margins, read_ledger, tree_names
 from ..record.ledger_model import DISCOVERY, Ledger, TrainingRecord
 from ..record.pipelines import split_pipeline, steps_of, transformed
 from ..record.privacy_report import as_booster
@@ -95,10 +95,19 @@ class EvaluatedModel:
         return bool(self.objective) and OBJECTIVES[self.objective].intervals
 
     @property
+    def needs_margins(self) -> bool:
+        """Whether predictions start from a base margin of each row."""
+        return needs_margins(self.booster)
+
+    @property
     def margins(self) -> tuple[float, float]:
-        """Bounds on the logit of any prediction, computed from the model alone."""
+        """Bounds on the logit of any prediction, computed from the model alone.
+
+        Exposures, whose bounds are public, are not part of it; other base margins are unbounded.
+        """
         model = SavedModel.from_booster(self.booster)
-        if model.booster != "gbtree":
+        unbounded = self.needs_margins and not self.public.get("exposure_bounds")
+        if model.booster != "gbtree" or unbounded:
             return -math.inf, math.inf
         low = high = model.intercept_margin
         for tree in model.trees:
@@ -167,10 +176,17 @@ def _training_part(training: TrainingRecord) -> SplitPart | None:
         return None
 
 
-def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | None) -> Rows:
+def read_rows(
+    models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | None, base_margin: Any = None
+) -> Rows:
     """Read the predictions, labels and groups of all rows."""
     first = models[0]
-    matrix, labels, table = _matrix(first, data)
+    if base_margin is not None and type(data) in MATRICES:
+        raise PrivacyParameterError(
+            "`base_margin` belongs to a pair (X, y). Set that of an xgboost.DMatrix when you "
+            "create it."
+        )
+    matrix, labels, table = _matrix(first, data, base_margin)
     if matrix.get_weight().size:
         raise PrivacyRefusal(
             "`data` has row weights, but evaluations count every row once. Remove the weights. If "
@@ -178,17 +194,16 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
         )
     n = matrix.num_row()
     margins = matrix.get_base_margin()
-    exposures = [bool(m.public.get("exposure_bounds")) for m in models]
-    if n and not margins.size and any(exposures):
+    needed = [m.needs_margins for m in models]
+    if n and not margins.size and any(needed):
         raise RowDomainError(
-            "A row has no `base_margin`, but the model was trained with exposures. Pass an "
-            "xgboost.DMatrix with the log of each row's exposure as `base_margin`."
+            "A row has no `base_margin`, but the model was trained with base margins. Pass those "
+            "of the rows as `base_margin`, for example the logs of their exposures."
         )
-    if margins.size and not all(exposures):
+    if margins.size and not all(needed):
         raise PrivacyRefusal(
-            "`data` has a `base_margin`, but an evaluation covers only the trees and the intercept "
-            "of the model. Remove the base margins. They are allowed only as log exposures of "
-            "models trained with dp_exposure_bounds."
+            "`data` has a `base_margin`, but the model was trained without base margins, so its "
+            "intercept would be lost. Remove the base margins."
         )
     for model in models:
         check_columns(model.booster, matrix)
@@ -199,7 +214,8 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
             )
         _check_dictionary(model, matrix)
     if margins.size:
-        check_base_margin(margins, n, 1, declared=True)
+        width = first.classes if first.kind == "multiclass" else max(1, len(first.levels))
+        check_base_margin(margins, n, width, declared=True)
     values = np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
@@ -214,7 +230,7 @@ def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | No
     return Rows(predictions, values.astype(np.float64), codes)
 
 
-def _matrix(model: EvaluatedModel, data: Any) -> tuple[Any, Any, Any]:
+def _matrix(model: EvaluatedModel, data: Any, base_margin: Any) -> tuple[Any, Any, Any]:
     """Return a plain DMatrix, the labels, and the feature table if `data` has one."""
     if model.pipeline is not None and type(data) in MATRICES:
         raise PrivacyParameterError(
@@ -264,7 +280,13 @@ def _matrix(model: EvaluatedModel, data: Any) -> tuple[Any, Any, Any]:
     declared = read_one(read(), "dp_categories") if read is not None else None
     categories = declared or read_category_names(model.booster)
     missing = getattr(estimator, "missing", math.nan)
-    matrix = private_matrix(table, categories=categories, missing=missing, enable_categorical=True)
+    matrix = private_matrix(
+        table,
+        categories=categories,
+        base_margin=base_margin,
+        missing=missing,
+        enable_categorical=True,
+    )
     if y is None:
         raise PrivacyParameterError("`data` has no labels. Pass a pair (X, y).")
     names = None if model.kind == "regression" else model.names

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from ..data.ids import Persons, SplitPart, encode_persons
 from ..data.matrices import (
     SplitTable,
     check_shape,
+    checked,
     find_part,
     id_column,
     private_matrix,
@@ -58,7 +59,7 @@ from ..engine.saved_model import CLASSES, clip_to_bounds, read_objective
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
-from ..record.ledger import parse_ledger, read_ledger
+from ..record.ledger import needs_margins, parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import made_of
 from ..request.names import read_one
@@ -125,15 +126,12 @@ _SHARED = (
     "public_evals",
     "public_model",
 )
-_ROW_ARGUMENTS = ("sample_weight", "base_margin")
 _FITTED_BY = ("classes", "target_bounds", "budget", "schema")
 _FILE_KEYS = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
 _ERROR_NAMES = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
               "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
-
-_CHECKED = {"validate_features": False}  # arrays of codes, whose columns were checked
 
 P = TypeVar("P", bound="PrivateEstimator")
 Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
@@ -144,6 +142,7 @@ class PrivateEstimator(XGBModel):
 
     _persons: Persons | None = None  # only set during fit; never saved
     _part: SplitPart | None = None  # the part of a split being fitted; only set during fit
+    _with_margins = False  # whether the rows being fitted have base margins
     _id_column: str | None = None
     _domain: Domain | None = None  # domain of the fitted features, from the schema
 
@@ -210,6 +209,8 @@ class PrivateEstimator(XGBModel):
             domain.declare(params)
         if self._persons is not None:
             params["dp_privacy_id"] = self._persons
+        if self._with_margins and params.get("dp_base_margin") is None:
+            params["dp_base_margin"] = True
         return params
 
     def _declared(self) -> Domain | None:
@@ -256,12 +257,12 @@ class PrivateEstimator(XGBModel):
 
     @contextmanager
     def _rows_of_persons(
-        self, X: Any, y: Any, privacy_id: Any, given: Iterable[Any] = ()
-    ) -> Iterator[tuple[Any, Any]]:
+        self, X: Any, y: Any, privacy_id: Any, given: Mapping[str, Any]
+    ) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
         """Set the privacy ids for the block; yield the features without their column, and labels.
 
-        If any weights or margins are `given`, the rows do not count as a part of a split, because
-        the weights or margins could come from other rows.
+        Also yields the weights and margins of the rows. If any are `given`, the rows do not count
+        as a part of a split, because these could come from other rows.
         """
         rows = X
         self._domain, domain = None, self._declared()
@@ -275,6 +276,8 @@ class PrivateEstimator(XGBModel):
             )
         if isinstance(rows, SplitTable):
             X, y, privacy_id = rows.unpack(y, privacy_id)
+        arguments = rows.with_arguments(given) if isinstance(rows, SplitTable) else dict(given)
+        self._with_margins = arguments["base_margin"] is not None
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
             X, privacy_id = without_column(X, self._id_column)
@@ -283,12 +286,13 @@ class PrivateEstimator(XGBModel):
         if privacy_id is not None:
             part_persons = read_part_persons(rows, self._id_column)
             self._persons = part_persons or encode_persons(privacy_id, column=self._id_column)
-        if all(one is None for one in given):
+        if all(one is None for one in given.values()):
             self._part = find_part(rows, self._persons)
         try:
-            yield X, y
+            yield X, y, arguments
         finally:
             self._persons = self._part = None
+            self._with_margins = False
 
     @spelling(_ERROR_NAMES)
     def fit(
@@ -297,6 +301,7 @@ class PrivateEstimator(XGBModel):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        base_margin: Any = None,
         privacy_id: Any = None,
         **kwargs: Any,
     ) -> P:
@@ -310,6 +315,8 @@ class PrivateEstimator(XGBModel):
                 labels, shape (rows, labels). For a regressor, targets in the unit of
                 ``target_bounds``, shape (rows,) or (rows, targets).
             sample_weight: Weights of the rows, shape (rows,).
+            base_margin: Margins from which the trees start, such as the logs of exposures, shape
+                (rows,) or (rows, classes). Predictions then need them, too.
             privacy_id: Person ids, shape (rows,), or the name of a column of `X` with the ids,
                 which is then not a feature. The guarantee then covers all rows of a person;
                 without ids it covers a single row. Ids are neither stored nor shown.
@@ -322,7 +329,7 @@ class PrivateEstimator(XGBModel):
         """
         classes = self._permitted_classes()
         refuse_ids(kwargs)
-        kwargs["sample_weight"] = sample_weight
+        given = {"sample_weight": sample_weight, "base_margin": base_margin}
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
         read_one({"verbosity": self.verbosity}, "verbosity")  # validate before XGBoost uses it
@@ -330,14 +337,14 @@ class PrivateEstimator(XGBModel):
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         charging = as_budget(budget).one_training if budget is not None else nullcontext
-        person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _ROW_ARGUMENTS))
-        with person_rows as (features, y), made_of(X):
+        person_rows = self._rows_of_persons(X, y, privacy_id, given)
+        with person_rows as (features, y, arguments), made_of(X):
             if eval_set:
                 kwargs["eval_set"] = [(self._coded(a), encode_y(b, classes)) for a, b in eval_set]
             rows, labels = self._coded(features), encode_y(y, classes)
             try:
                 with charging(type(self).__name__):
-                    super().fit(rows, labels, **kwargs)
+                    super().fit(rows, labels, **arguments, **kwargs)
             finally:
                 self.objective = objective  # XGBoost overwrites it for multiclass models
         if classes is not None:
@@ -353,6 +360,7 @@ class PrivateEstimator(XGBModel):
         settings: Settings = (),
         *,
         sample_weight: Any = None,
+        base_margin: Any = None,
         privacy_id: Any = None,
         **kwargs: Any,
     ) -> P:
@@ -370,6 +378,7 @@ class PrivateEstimator(XGBModel):
             settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
                 changes.
             sample_weight: Weights of the rows for training, shape (rows,).
+            base_margin: Margins of the rows, as in ``fit``.
             privacy_id: Person ids, as in ``fit``.
             kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
                 :func:`xgb_dp.select`.
@@ -378,8 +387,8 @@ class PrivateEstimator(XGBModel):
             PrivacyError: Same errors as ``fit``.
         """
         classes = self._permitted_classes()
-        person_rows = self._rows_of_persons(X, y, privacy_id, [sample_weight])
-        with person_rows as (features, y):
+        given = {"sample_weight": sample_weight, "base_margin": base_margin}
+        with self._rows_of_persons(X, y, privacy_id, given) as (features, y, arguments):
             params = self._params_to_select(classes)
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
@@ -387,7 +396,7 @@ class PrivateEstimator(XGBModel):
                     "`epsilon` or `delta` is missing. Pass both to the estimator."
                 )
             labels = encode_y(y, classes)
-            matrix = self._matrix(self._coded(features), labels, sample_weight)
+            matrix = self._matrix(self._coded(features), labels, arguments)
             result = select(
                 params,
                 split_matrix(matrix, self._part, self._persons),
@@ -429,12 +438,13 @@ class PrivateEstimator(XGBModel):
             rules.check_classes(classes)
         return classes
 
-    def _matrix(self, features: Any, labels: Any, sample_weight: Any) -> Any:
+    def _matrix(self, features: Any, labels: Any, arguments: Mapping[str, Any]) -> Any:
         return private_matrix(
             features,
             categories=read_one(self.get_xgb_params(), "dp_categories"),
             label=labels,
-            weight=sample_weight,
+            weight=arguments["sample_weight"],
+            base_margin=arguments["base_margin"],
             missing=self.missing,
             feature_types=self.feature_types,
             enable_categorical=self.enable_categorical,
@@ -490,6 +500,19 @@ class PrivateEstimator(XGBModel):
                 "columns (feature shape mismatch). Pass the columns of training."
             )
         return coded
+
+    def _rows(self, X: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of XGBoost's ``predict``; the columns of `X` are checked here."""
+        codes, margin = self._codes(X), arguments.get("base_margin")
+        if margin is None and needs_margins(self.get_booster()):
+            raise PrivacyParameterError(
+                "The model was trained with base margins, so its predictions need them too. Pass "
+                "`base_margin`: for example the logs of the exposures, or zeros to predict for an "
+                "exposure of 1."
+            )
+        if margin is not None:
+            margin = checked({"base_margin": margin}, codes.shape[0])["base_margin"]
+        return {**arguments, "X": codes, "base_margin": margin, "validate_features": False}
 
     def apply(self, X: Any, iteration_range: Any = None) -> np.ndarray:
         """Return the leaf index of each row in every tree. Post-processing of the model."""
@@ -601,9 +624,10 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Predict the most probable class of each row, or margins with ``output_margin=True``.
 
+        A model that was fitted with `base_margin` needs ``base_margin`` of the rows here, too.
         For several labels, returns the more probable class of each label, shape (rows, labels).
         """
-        codes: np.ndarray = super().predict(self._codes(X), **(kwargs | _CHECKED))
+        codes: np.ndarray = super().predict(**self._rows(X, kwargs))
         if kwargs.get("output_margin"):
             return codes
         if codes.ndim == 2 and OBJECTIVES[read_objective(self.get_booster())].kind == "multiclass":
@@ -616,7 +640,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         For several labels, returns the probability of the second class of each label, shape
         (rows, labels).
         """
-        probabilities: np.ndarray = super().predict_proba(self._codes(X), **(kwargs | _CHECKED))
+        probabilities: np.ndarray = super().predict_proba(**self._rows(X, kwargs))
         return probabilities
 
 
@@ -655,7 +679,7 @@ class DPXGBRegressor(PrivateEstimator, XGBRegressor):
         With ``output_margin=True``, returns the unclipped margins. Predictions of the booster
         itself, or of another reader of the model, are not clipped either.
         """
-        values: np.ndarray = super().predict(self._codes(X), **(kwargs | _CHECKED))
+        values: np.ndarray = super().predict(**self._rows(X, kwargs))
         if kwargs.get("output_margin"):
             return values
         bounds = read_one(self.get_xgb_params(), "dp_target_bounds")
