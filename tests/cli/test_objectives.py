@@ -71,6 +71,43 @@ def test_counts_with_exposures(claims):
     assert Path("new-rate.csv").read_text() == Path("rate.csv").read_text()
 
 
+SCORES = ["--target", "died", "--classes", "0,1", "--base-margin", "score",
+          *columns_but("died")]  # fmt: skip
+
+
+def test_margins_of_a_public_score(claims, tmp_path):
+    """Every command reads their column, and none predicts without it."""
+    claims["score"] = ((claims["age"] - 50) / 20).round(3)
+    claims.to_csv("rows.csv", index=False)
+    run("train", "rows.csv", *SCORES, *SPENT)
+    model = xgb.Booster(model_file="model.json")
+    assert model.feature_names == ["age"]
+    public = xgb_dp.privacy_report(model).ledger["trainings"][0]["public"]
+    assert public["hyperparameters"]["base_margin"] is True
+    assert '"base_margin": "score"' in model.attr("dp_schema")
+    run("predict", "model.json", "rows.csv", "--out", "out.csv")
+    d = xgb.DMatrix(claims[["age"]], base_margin=claims["score"])
+    assert np.allclose(pd.read_csv("out.csv")["probability_1"], model.predict(d), atol=1e-6)
+    said = run("evaluate", "model.json", "rows.csv", "--epsilon", "8", "--delta", "1e-6").output
+    assert "AUC" in said or "auc" in said
+    claims.drop(columns="score").to_csv("new.csv", index=False)
+    for command in ("predict", "evaluate"):
+        target = ["--epsilon", "8", "--delta", "1e-6"] if command == "evaluate" else []
+        assert "no column 'score'" in fails(command, "model.json", "new.csv", *target)
+    assert "requires a model trained with exposures" in fails(
+        "predict", "model.json", "new.csv", "--rate"
+    )
+    Path("bare.yaml").write_text("target: died\nclasses: [0, 1]\ncolumns: {age: number}\n")
+    for command, match in (("predict", "base margins"), ("evaluate", "no `base_margin`")):
+        target = ["--epsilon", "8", "--delta", "1e-6"] if command == "evaluate" else []
+        assert match in fails(command, "model.json", "rows.csv", "--schema", "bare.yaml", *target)
+    run("split", "rows.csv", "--train", "a.csv", "--test", "b.csv")
+    run("train", "a.csv", *SCORES, *SPENT, "--model", "part.json")
+    run("evaluate", "part.json", "b.csv", "--epsilon", "8", "--delta", "1e-6")
+    run("select", "rows.csv", *SCORES, *SPENT, "--grid", "max_depth=2", "--model", "best.json")
+    run("predict", "best.json", "rows.csv", "--out", "best.csv")
+
+
 EVENTS = [*TIMES, "--event", "died", *columns_but("days", "died")]
 
 
@@ -79,8 +116,14 @@ EVENTS = [*TIMES, "--event", "died", *columns_but("days", "died")]
     [
         ("years", COUNTS, "exposure 'years' of a row", ("0", "", "-1", "inf", "x")),
         ("died", EVENTS, "neither 1 nor 0", ("2", "", "dead")),
+        (
+            "years",
+            [*SCORES[:-2], "--base-margin", "years", *columns_but("died", "years")],
+            "base margin 'years' of a row",
+            ("", "inf", "x"),
+        ),
     ],
-    ids=["exposures", "events"],
+    ids=["exposures", "events", "margins"],
 )
 def test_cells_that_are_none(claims, no_training, column, given, says, cells):
     text = claims.astype(str)
@@ -171,6 +214,8 @@ WRONG = {
     "exposure: {column: years}": "column and bounds",
     "exposure: {column: [years], bounds: [0.1, 1]}": "name of a column",
     "exposure: {column: years, bounds: [1, 0.1]}": "finite ends and low < high",
+    "base_margin: [years]": "name of a column",
+    "base_margin: last": "`exposure` or `base_margin`",
     "objective: [count:poisson]": "a name such as",
     "quantiles: [a]": "`quantiles` must be a finite number",
     "event: died": "apply only to the objective survival:aft",

@@ -89,11 +89,10 @@ def predict(given: Arguments) -> None:
     table = read_table(
         given.data, domain, training=False, exposure=not given.rate, **given.named("keep", "csv")
     )
-    if needs_margins(booster) and table.exposure is None and not given.rate:
+    if needs_margins(booster) and table.margins is None and not given.rate:
         raise PrivacyParameterError(
-            "The model was trained with base margins, so its predictions need them too, but its "
-            "schema declares no exposure. Predict in Python: "
-            "booster.predict(xgboost.DMatrix(rows, base_margin=...))."
+            "The model was trained with base margins, so its predictions need them too. Pass "
+            "--schema with a schema that names their column as `base_margin` or `exposure`."
         )
     matrix = table.matrix()
     check_columns(booster, matrix)

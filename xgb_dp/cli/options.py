@@ -147,6 +147,7 @@ domain = adds(
     _option("--objective", "NAME", "XGBoost objective, if not the default."),
     _option("--quantiles", "A,B,...", "Quantile levels to predict."),
     _option("--exposure", "COLUMN=LOW:HIGH", "Exposure column and its public range."),
+    _column("--base-margin", "Column of margins from which the trees start."),
     _column("--event", "For survival:aft: column with 1 if the event was observed, 0 if censored."),
     _column("--target-upper", "For survival:aft: column of upper time bounds; empty if unknown."),
     _option("--categories", "COLUMN=A,B,...", "All possible categories.", multiple=True),
@@ -226,7 +227,7 @@ def domain_from(given: Arguments) -> Domain:
     domain = Domain() if rules is None else rules.domain
     if given.schema:
         domain = read_domain(given.schema)
-    names = ("target", "weight", "privacy_id", "objective")
+    names = ("target", "weight", "privacy_id", "objective", "base_margin")
     changes = {name: value for name, value in given.named(*names).items() if value}
     classes, target_bounds = given.classes, given.target_bounds
     if classes and target_bounds:
@@ -250,7 +251,7 @@ def domain_from(given: Arguments) -> Domain:
         return replace(domain, **changes, drop=drop, declared=columns)
     changed = replace(domain, **changes, drop=drop)
     # A privacy id named by an option is not a feature, even if the schema file lists it.
-    apart = {*given.drop, given.privacy_id, *changed.ends, changed.exposure}
+    apart = {*given.drop, given.privacy_id, *changed.ends, changed.margins}
     changed = replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
     return changed if rules is None else rules.permitted(changed)
 

@@ -53,7 +53,7 @@ class FileRows:
     domain: Domain  # resolved: every column is listed
     kept: pd.DataFrame  # columns to copy unchanged to the output
     upper: Floats | None  # upper bounds of survival times, infinite if censored
-    exposure: Floats | None
+    margins: Floats | None  # base margins, or logs of exposures
     paged: Any = None  # the external-memory matrix, if the rows are on disk
     part: SplitPart | None = None  # part of an `xgb-dp split`; None for all rows
     split_by: str | None = None  # privacy id column of that split
@@ -67,11 +67,11 @@ class FileRows:
             "weight": self.weights,
             "label_lower_bound": self.labels if times else None,
             "label_upper_bound": self.upper,
-            "base_margin": None if self.exposure is None else np.log(self.exposure),
+            "base_margin": self.margins,
         }
 
     def matrix(self) -> Any:
-        """Return the rows as an xgboost.DMatrix with log exposures as base margins."""
+        """Return the rows as an xgboost.DMatrix."""
         from xgboost import DMatrix
 
         matrix = self.paged
@@ -81,7 +81,7 @@ class FileRows:
 
     def rows(self) -> Any:
         """Return features and labels as a pair, or a matrix if there are other columns."""
-        if self.weights is not None or self.upper is not None or self.exposure is not None:
+        if self.weights is not None or self.upper is not None or self.margins is not None:
             return self.matrix()
         rows = self.frame, self.labels
         return rows if self.part is None else SplitTable(rows, self.part)
@@ -129,11 +129,11 @@ class FileColumns:
         self.domain = domain = self.domain.resolve(header, training=self.training)
         self.columns = domain.columns or {}
         self.target = domain.target if self.training else None
-        self.exposed = domain.exposure if self.exposure else None
+        self.margins = domain.margins if self.exposure else None
         self.weight = domain.weight if self.training else None
         self.ids = domain.privacy_id if self.training else None
         ends = domain.ends if self.target is not None else ()
-        special = (self.target, *ends, self.exposed, self.weight, self.ids)
+        special = (self.target, *ends, self.margins, self.weight, self.ids)
         self.others = list(dict.fromkeys([*self.keep, *(n for n in special if n is not None)]))
         check_columns([*self.columns, *self.others], header)
 
@@ -141,7 +141,7 @@ class FileColumns:
         """Yield the cells of the columns in record batches."""
         domain = self.domain
         numbers = {n for n, column in self.columns.items() if column.is_number}
-        numbers |= {n for n in (self.exposed, self.weight, domain.target_upper) if n is not None}
+        numbers |= {n for n in (self.margins, self.weight, domain.target_upper) if n is not None}
         if self.target is not None and domain.classes is None:
             numbers.add(self.target)
         names = list(dict.fromkeys([*self.columns, *self.others]))
@@ -157,7 +157,7 @@ class FileColumns:
             frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
             labels=lower,
             upper=None if lower is None else _upper(cells, lower, domain),
-            exposure=None if self.exposed is None else _exposures(cells[self.exposed], domain),
+            margins=None if self.margins is None else _margins(cells[self.margins], domain),
             weights=None if self.weight is None else _weights(cells[self.weight], domain),
             ids=None if self.ids is None else read_ids(cells[self.ids], self.ids, missing),
             domain=domain,
@@ -222,14 +222,16 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
     return np.where(seen % 2 == 1, lower, np.float32(np.inf))
 
 
-def _exposures(cells: Any, domain: Domain) -> Floats:
-    exposures = _parse_or_none(read_numbers, cells, domain.missing)
-    if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
+def _margins(cells: Any, domain: Domain) -> Floats:
+    values = _parse_or_none(read_numbers, cells, domain.missing)
+    if values is None or not np.isfinite(values).all() or (domain.exposure and (values <= 0).any()):
+        kind = "exposure" if domain.exposure else "base margin"
         raise RowDomainError(
-            f"The exposure {domain.exposure!r} of a row is not a finite number > 0. Drop such "
-            "rows or replace their exposure, with a rule that uses one row at a time."
+            f"The {kind} {domain.margins!r} of a row is not a finite number"
+            f"{' > 0' if domain.exposure else ''}. Drop such rows or replace their {kind}, with a "
+            "rule that uses one row at a time."
         )
-    return exposures
+    return np.log(values) if domain.exposure else values
 
 
 _CELLS = 1 << 21  # minimum number of cells in a page

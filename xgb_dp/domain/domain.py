@@ -52,7 +52,7 @@ _PARAMETERS_OF_COLUMNS = {
 }  # fmt: skip
 _STORED = (
     "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "columns",
-    "discovered", "objective", "quantiles", "event", "target_upper", "exposure",
+    "discovered", "objective", "quantiles", "event", "target_upper", "exposure", "base_margin",
 )  # fmt: skip
 
 
@@ -67,6 +67,7 @@ class Domain:
     quantiles: tuple[float, ...] | None = None  # the objective is then reg:quantileerror
     exposure: str | None = None  # a column, such as the duration of an insurance policy in years
     exposure_bounds: tuple[float, float] | None = None
+    base_margin: str | None = None  # a column from which the trees start, such as a public score
     event: str | None = None  # a column: 1 if the end of the time was observed, else 0
     target_upper: str | None = None  # a column of upper bounds of the time, empty if unknown
     weight: str | None = None
@@ -84,9 +85,14 @@ class Domain:
         return tuple(c for c in (self.event, self.target_upper) if c is not None)
 
     @property
+    def margins(self) -> str | None:
+        """Column of the base margins, or of the exposures, whose logs are the margins."""
+        return self.exposure or self.base_margin
+
+    @property
     def special(self) -> tuple[str, ...]:
         """All columns that are not features."""
-        names = (self.target, self.weight, self.privacy_id, *self.ends, self.exposure)
+        names = (self.target, self.weight, self.privacy_id, *self.ends, self.margins)
         return tuple(name for name in names if name is not None)
 
     @property
@@ -108,8 +114,8 @@ class Domain:
         special = self.special
         if len(set(special)) < len(special):
             raise PrivacyParameterError(
-                "target, weight, privacy_id, exposure, event and target_upper must be different "
-                "columns; one column is declared as two of these."
+                "target, weight, privacy_id, exposure, base_margin, event and target_upper must be "
+                "different columns; one column is declared as two of these."
             )
         columns = self.columns
         if columns is None:
@@ -123,7 +129,8 @@ class Domain:
             if name in special:
                 raise PrivacyParameterError(
                     f"Column {name!r} is declared as a feature, but is the target, the weight, "
-                    "the privacy id, the exposure or the end of a time. Remove it from `columns`."
+                    "the privacy id, the exposure, the base margin or the end of a time. Remove it "
+                    "from `columns`."
                 )
             if not name or set(name) & set("[]<"):
                 raise PrivacyParameterError(
@@ -227,6 +234,10 @@ class Domain:
             params["objective"] = self.objective
         if self.quantiles is not None:
             params |= {"objective": "reg:quantileerror", "quantile_alpha": list(self.quantiles)}
+        if self.exposure is not None and self.base_margin is not None:
+            raise PrivacyParameterError("Declare `exposure` or `base_margin`, not both.")
+        if self.base_margin is not None:
+            params["dp_base_margin"] = True
         if self.exposure is not None:
             params |= {"dp_base_margin": True, "dp_exposure_bounds": self.exposure_bounds}
         return params
@@ -317,6 +328,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "objective": _objective,
     "quantiles": parse_levels,
     "exposure": _exposure,
+    "base_margin": parse_column_name,
     "event": parse_column_name,
     "target_upper": parse_column_name,
 }

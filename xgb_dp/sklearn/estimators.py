@@ -127,7 +127,10 @@ _SHARED = (
     "public_model",
 )
 _FITTED_BY = ("classes", "target_bounds", "budget", "schema")
-_FILE_KEYS = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
+_FILE_KEYS = (
+    "weight", "objective", "quantiles", "exposure", "base_margin", "event", "target_upper",
+    "params",
+)  # fmt: skip
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
 _ERROR_NAMES = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
