@@ -22,6 +22,7 @@ from tests.secure.cluster import make_key, preloaded
 from xgb_dp import Budget, privacy_report, verify
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "federated.md"
+PROGRAMS, FRAMEWORKS = PAGE.read_text(encoding="utf-8").split("## With Flower")
 PARTIES = ["north", "east", "south"]
 HOST = {"north": 1, "east": 2, "south": 3}
 
@@ -31,7 +32,7 @@ def follow(folder: Path) -> list[tuple[int, list[str]]]:
     if shutil.which("ssh-keygen") is None:
         pytest.skip("needs ssh-keygen")
     commands = []
-    for language, text in re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(), re.M | re.S):
+    for language, text in re.findall(r"^```(\w+)\n(.*?)^```", PROGRAMS, re.M | re.S):
         name = re.match(r"# (\S+\.py)\n", text)
         if name:
             (folder / name[1]).write_text(text)
