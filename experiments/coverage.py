@@ -418,6 +418,34 @@ def _no_curves(*_: Any) -> Any:
     return lambda view: ()
 
 
+def _two_models_of_counts() -> Population:
+    table = _features(POPULATION + 4_000)
+    y = _counts(table, np.random.default_rng(1))
+    trained = [
+        _model(table[:n], y[:n], "count:poisson", max_depth=d) for n, d in ((4000, 3), (800, 2))
+    ]
+    models = tuple(read_evaluated_model(one) for one in trained)
+    data, labels = xgb.DMatrix(table[4_000:]), y[4_000:]
+    predictions = tuple(m.booster.predict(data).astype(float) for m in models)
+    plan: Any = plan_evaluation(models, None, None, (0.0, 10.0))
+    names = "mean label", "mean of the first", "mean of the second"
+    values = [np.clip(v, *plan.target) for v in (labels, *predictions)]
+    exact = {f"clipped {name}": float(v.mean()) for name, v in zip(names, values, strict=True)}
+    place = plan.cells(predictions, labels)[0]
+    rows, *sums = (
+        np.bincount(place, weights=v, minlength=32) for v in (np.ones_like(labels), *values)
+    )
+
+    def curves(report: Any) -> Iterator[tuple[str, Any, float]]:
+        of_label = report.values[0]
+        for mask in of_label.shares(10):
+            if rows @ mask > 0.0:
+                for name, of, total in zip(names, report.values, sums, strict=True):
+                    yield f"{name} by ratio", of.mean(mask), float(total @ mask / (rows @ mask))
+
+    return Population(plan, predictions, labels, None, exact, curves)
+
+
 _CURVES: dict[Any, Any] = {_of_two: _curves_of_two, _of_means: _curves_of_means}
 _NUMBERS = partial(_population, _numbers, target=(-6.0, 6.0))
 KINDS: dict[str, Callable[[], Population]] = {
@@ -427,6 +455,7 @@ KINDS: dict[str, Callable[[], Population]] = {
     "rare positives": partial(_population, _rare, "binary:logistic", _of_two),
     "rows of persons": _rows_of_persons,
     "two models": _two_models,
+    "two models of counts": _two_models_of_counts,
     "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),
     "errors": partial(_NUMBERS, "reg:squarederror", _of_errors),
     "errors in groups": partial(_NUMBERS, "reg:squarederror", _of_errors, groups=GROUPS),

@@ -48,6 +48,9 @@ KINDS: dict[str, Callable[[], Layout]] = {
     "two classes": lambda: _layout([_model("binary:logistic")]),
     "two classes in groups": lambda: _layout([_model("binary:logistic")], _GROUPS),
     "two models": lambda: _layout([_model("binary:logistic"), _model("binary:logistic")]),
+    "two models of counts": lambda: _layout(
+        [_model("count:poisson"), _model("count:poisson")], None, (0.0, 4.0)
+    ),
     "several classes": lambda: _layout([_model("multi:softprob", num_class=3)]),
     "errors": lambda: _layout([_model("reg:squarederror")], None, (0.0, 4.0)),
     "errors in groups": lambda: _layout([_model("reg:squarederror")], _GROUPS, (0.0, 4.0)),

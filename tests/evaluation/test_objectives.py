@@ -13,6 +13,7 @@ from sklearn import metrics
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
 from xgb_dp.evaluation.means import Deviance
+from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout
@@ -166,6 +167,91 @@ def test_quantiles_with_noise(judges):
         figure = report.coverage(level)
         assert abs(float(figure) - (y <= column).mean()) < 4.5 * figure.noise
         assert figure.noise < 0.02
+
+
+@pytest.fixture(scope="module")
+def pairs(judges: dict[str, Any]) -> dict[str, Any]:
+    """For each objective of means a second model, of other features and a higher level."""
+    found = {}
+    for name in BOUNDS:
+        model, X, y, p = judges[name]
+        params = {"max_depth": 2, "nthread": 1, "eta": 0.3, **OBJECTIVES[name]}
+        fit = X[:6000].copy()
+        fit[:, 0] = 0.0
+        other = xgb.train(params, xgb.DMatrix(fit, 1.2 * y[:6000]), 12)
+        found[name] = [model, other], X, y, p, other.predict(xgb.DMatrix(X))
+    return found
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("name", BOUNDS)
+def test_double_lift_without_noise(pairs, name):
+    models, X, y, p, q = pairs[name]
+    report = xgb_dp.evaluate(models, (X, y), target_bounds=BOUNDS[name], **CLEAR)
+    figures = report.figures()
+    whole = {"label": y, "of the first": p, "of the second": q}
+    for title, values in whole.items():
+        assert float(figures[f"clipped mean {title}"]) == pytest.approx(values.mean(), rel=3e-3)
+    points = report.double_lift(8)
+    assert 5 <= len(points) <= 8
+    order = np.argsort(p / q, kind="stable")
+    ends = np.cumsum([0.0, *(point[0] for point in points)]).round().astype(int)
+    assert ends[-1] == len(y)
+    for point, first, last in zip(points, ends[:-1], ends[1:], strict=True):
+        inside = order[first:last]
+        for figure, values in zip(point[1:], (y, p, q), strict=True):
+            assert float(figure) == pytest.approx(values[inside].mean(), rel=1e-2)
+    first, second = (np.array([float(point[k]) for point in points]) for k in (2, 3))
+    assert (np.diff(first / second) > 0).all()
+    assert figures["labels beyond"].value < 1e-3
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="not the model"):
+        report.calibrated(models[0])
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("name", BOUNDS)
+def test_double_lift_with_noise(pairs, name):
+    models, X, y, p, q = pairs[name]
+    report = xgb_dp.evaluate(models, (X, y), target_bounds=BOUNDS[name], epsilon=4.0, delta=1e-6)
+    figures = report.figures()
+    for title, values in (("clipped mean of the first", p), ("clipped mean of the second", q)):
+        assert abs(float(figures[title]) - values.mean()) < 4.5 * figures[title].noise + 0.003
+    for _, label, first, second in report.double_lift(4):
+        for figure in (label, first, second):
+            assert figure.low <= float(figure) <= figure.high
+    assert "clipped" in report.statement() and "mean label" in report.summary()
+
+
+@settings(EXAMPLES, max_examples=30)
+@given(rows=st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=4))
+@example(rows=[(1.0, 12.0, 12.0), (12.0, 12.0, 12.0)])
+def test_one_row_of_a_double_lift(pairs, rows):
+    models = tuple(map(read_evaluated_model, pairs["counts"][0]))
+    plan = plan_evaluation(models, None, None, BOUNDS["counts"])
+    first, second, y = (np.array(v) for v in zip(*rows, strict=True))
+    cells = plan.cells((first, second), y)
+    for block, column in zip(plan.blocks, cells, strict=True):
+        assert ((column >= 0) & (column < block.cells)).all()
+    stated = Layout(plan.blocks).sensitivity2
+    assert 0 < moved(plan, cells, len(rows)) <= stated
+    assert stated == pytest.approx((1 << 14) ** 2, rel=1e-3)
+
+
+def test_a_double_lift_attains_the_bound(pairs):
+    """Of a row with the largest label, and the largest prediction of both models."""
+    models = tuple(map(read_evaluated_model, pairs["counts"][0]))
+    plan = plan_evaluation(models, None, None, BOUNDS["counts"])
+    most = np.array([float(BOUNDS["counts"][1])])
+    assert moved(plan, plan.cells((most, most), most), 1) == Layout(plan.blocks).sensitivity2
+
+
+def test_two_models_that_cannot_be_compared(pairs, judges):
+    models, X, y, *_ = pairs["counts"]
+    refused(xgb_dp.PrivacyParameterError, "list of two", [models[0], judges["quantile"][0]], (X, y),
+            target_bounds=(0, 12))  # fmt: skip
+    refused(xgb_dp.PrivacyParameterError, "error_bound", models, (X, y), target_bounds=(0, 12),
+            error_bound=1.0)  # fmt: skip
+    refused(xgb_dp.PrivacyParameterError, "target_bounds", models, (X, y))
 
 
 @pytest.fixture(scope="module")

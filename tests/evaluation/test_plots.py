@@ -55,6 +55,18 @@ def test_counts_and_amounts(objective):
     assert ax.get_ylabel() == "mean label" and len(points) > 3
 
 
+def test_double_lift():
+    X, y = rows(4000)
+    labels = 0.5 + y
+    models = [stock(X, labels, objective="reg:gamma", max_depth=depth) for depth in (1, 4)]
+    report = xgb_dp.evaluate(models, (X, labels), target_bounds=(0.1, 4), epsilon=4.0, delta=1e-6)
+    lines = plotting.plot_double_lift(report).lines
+    points = report.double_lift()
+    for place, line in enumerate(lines, 1):
+        np.testing.assert_allclose(line.get_ydata(), [float(point[place]) for point in points])
+    assert len(lines) == 3 and len(points) > 2
+
+
 def test_groups(report):
     ax = plotting.plot_groups(report, "accuracy")
     assert [label.get_text() for label in ax.get_yticklabels()] == ["all", "0", "1", "2", "other"]
@@ -72,6 +84,7 @@ def test_other_reports_are_refused(report):
         (plot_groups, report, "nothing"),
         (plot_roc, 3),
         (plotting.plot_lift, errors),
+        (plotting.plot_double_lift, errors),
         (plotting.plot_calibration, errors),
         (plotting.plot_precision_recall, errors),
     ):

@@ -166,7 +166,7 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
 @options.data
 @click.option("--epsilon", type=float, required=True, help="Epsilon of the evaluation, in nats.")
 @options.delta
-@click.option("--against", type=FILE, help="Second binary model, to compare with.")
+@click.option("--against", type=FILE, help="Second model, to compare with.")
 @click.option(
     "--by",
     metavar="COLUMN[=A,B]",

@@ -4,15 +4,15 @@ All noise is drawn in ``noisy_sums``.
 """
 
 from ..data.matrices import SplitMatrix, SplitTable
-from .classification import ComparisonReport, SeveralClasses, TwoClasses
+from .classification import SeveralClasses, TwoClasses, TwoModels
 from .figures import Figure, Values
 from .measure import evaluate
-from .regression import Errors
+from .regression import DoubleLift, Errors
 from .report import EvaluationReport
 from .row_split import Split, split
 
 __all__ = [
-    "ComparisonReport",
+    "DoubleLift",
     "Errors",
     "EvaluationReport",
     "Figure",
@@ -21,6 +21,7 @@ __all__ = [
     "SplitMatrix",
     "SplitTable",
     "TwoClasses",
+    "TwoModels",
     "Values",
     "evaluate",
     "split",

@@ -12,7 +12,6 @@ Figures are free post-processing of the released counts. Proof: docs/proofs/eval
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
@@ -38,8 +37,8 @@ from .counts import (
     value_cells,
     value_points,
 )
-from .figures import Figure, Values, as_json, make_monotone, parse_share, top_sums, value_matrix
-from .report import Cost
+from .figures import Figure, Values, make_monotone, parse_share, top_sums, value_matrix
+from .report import Cost, EvaluationReport
 from .rows import Groups, ModelKind, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
@@ -540,7 +539,7 @@ _LARGEST = 2.0  # clipping limit of a row's log loss difference, in nats
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonReport:
+class TwoModels:
     """Paired comparison of two binary classifiers on the same rows.
 
     Attributes:
@@ -549,8 +548,6 @@ class ComparisonReport:
         auc_difference: AUC of the first model minus AUC of the second.
         log_loss_difference: Mean log loss of the first model minus mean log loss of the second;
             negative if the first is better. Differences per row are clipped to [-2, 2] nats.
-        cost: Privacy cost of the release.
-        level: Confidence level of each interval.
 
     Examples:
         >>> deeper = xgb.train(params | {"max_depth": 4}, data, 5)
@@ -564,12 +561,6 @@ class ComparisonReport:
     second: TwoClasses
     auc_difference: Figure
     log_loss_difference: Figure
-    cost: Cost
-    level: float
-
-    def statement(self) -> str:
-        """Return the privacy guarantee as prose."""
-        return self.cost.statement()
 
     def figures(self) -> dict[str, Figure]:
         """Return the differences and the figures of both models, by name."""
@@ -580,29 +571,6 @@ class ComparisonReport:
         for name, view in (("first", self.first), ("second", self.second)):
             out |= {f"{label} of the {name}": f for label, f in view.figures().items()}
         return out
-
-    def summary(self) -> str:
-        """Return the differences as a text table, followed by the statement."""
-        names = {
-            "AUC": ("auc", self.auc_difference),
-            "log loss": ("log_loss", self.log_loss_difference),
-        }
-        lines = [f"  {'':<10}{'first':>10}{'second':>10}{'difference':>12}{'low':>10}{'high':>10}"]
-        for title, (name, gap) in names.items():
-            a, b = (float(getattr(view, name)) for view in (self.first, self.second))
-            lines.append(
-                f"  {title:<10}{a:>10.4f}{b:>10.4f}{gap.value:>12.4f}{gap.low:>10.4f}"
-                f"{gap.high:>10.4f}"
-            )
-        return "\n".join([*lines, "", self.statement()])
-
-    def to_json(self) -> str:
-        """Return the figures and the statement as a JSON string."""
-        figures = as_json(self.figures())
-        return json.dumps({"figures": figures, "statement": self.statement()}, indent=2)
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -671,7 +639,7 @@ class PairedModels(ModelKind):
 
     def report(
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
-    ) -> ComparisonReport:
+    ) -> EvaluationReport:
         """Build the report: figures of both models and of their differences."""
         second = released.second_step
         assert second is not None
@@ -688,7 +656,8 @@ class PairedModels(ModelKind):
         value, noise = scale * losses, scale * second.noise
         spread = math.hypot(noise, math.sqrt(_mean_square(values) / rows))
         loss = Figure.around(value, spread, noise, level, low=-_LARGEST, high=_LARGEST)
-        return ComparisonReport(first, other, gap, loss, cost, level)
+        view = TwoModels(first, other, gap, loss)
+        return EvaluationReport("comparison", view, {}, cost, level)
 
 
 def _loss_difference(margins: tuple[Floats, ...], labels: Floats) -> Floats:

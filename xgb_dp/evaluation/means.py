@@ -34,6 +34,9 @@ from .figures import (
 )
 from .rows import EvaluatedModel
 
+OF_MEANS = ("count:poisson", "reg:gamma", "reg:tweedie")
+"""Objectives of counts and amounts."""
+
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's squared norm
 _LOSSES = 4096  # cells of the deviance, fine near 0
@@ -87,12 +90,15 @@ class CellMeans:
     square: float  # mean squared value; determines the variance of the value within cells
     power: float  # the variance within a cell is proportional to this power of its mean
     level: float  # confidence level of each interval
+    reach: int  # neighbours over which the variances of cells are averaged
 
     @cached_property
     def sampled(self) -> Floats:
         """Draws of `counts` that vary with privacy noise and sampling of rows and values."""
         rng = np.random.default_rng(3)
-        rows, sums = (np.maximum(moving_average(v, 2), 0.0) for v in np.split(self.counts, 2))
+        rows, sums = (
+            np.maximum(moving_average(v, self.reach), 0.0) for v in np.split(self.counts, 2)
+        )
         mean = sums / np.maximum(rows, 1.0)
         # The second moment of all values determines the factor of the variance.
         around = self.square * rows.sum() - rows @ mean**2
@@ -213,12 +219,10 @@ class Means:
     most: float  # clipping limit of the deviance
 
     @classmethod
-    def from_model(
-        cls, model: EvaluatedModel, objective: str, target: tuple[float, float]
-    ) -> Means:
+    def from_model(cls, model: EvaluatedModel, target: tuple[float, float]) -> Means:
         """Build the blocks for a model with a label range, without reading any row."""
         first, last = target
-        power = POWERS.get(objective) or _tweedie(model)
+        power = variance_power(model)
         exposure = model.public.get("exposure_bounds") or [1.0, 1.0]
         low, high = (m + math.log(e) for m, e in zip(model.margins, exposure, strict=True))
         high = min(high, math.log(last))
@@ -269,7 +273,7 @@ class Means:
         solver = Solver.from_matrix(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
         counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
         power, loss = self.deviance.power, self.deviance
-        return Order(counts, draws, square, power, level, self.means, loss, self.most)
+        return Order(counts, draws, square, power, level, 2, self.means, loss, self.most)
 
     @staticmethod
     def loss_matrix() -> Ints:
@@ -296,7 +300,10 @@ class Means:
         return Moments.read(_OF_LOSS, sums, noise, weights, level)
 
 
-def _tweedie(model: EvaluatedModel) -> float:
+def variance_power(model: EvaluatedModel) -> float:
+    """Return the power of the mean to which the variance of the labels is proportional."""
+    if model.objective in POWERS:
+        return POWERS[model.objective]
     config = SavedModel.from_config(model.booster)
     return float(config.objective_parameter("tweedie_variance_power"))
 

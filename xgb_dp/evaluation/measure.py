@@ -22,7 +22,8 @@ from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import ScoreGrid, one_thread
-from .regression import Regression
+from .means import OF_MEANS
+from .regression import PairedMeans, Regression
 from .report import Cost
 from .row_split import Split, separate_rows_and_ids
 from .rows import (
@@ -80,7 +81,7 @@ def evaluate(
 
     Args:
         model: A booster, a fitted estimator, a pipeline that ends in one, or the path of a saved
-            model; or a list of two binary classifiers to compare.
+            model; or a list of two models to compare: binary classifiers, or counts or amounts.
         data: A DMatrix with labels and without weights, a pair (X, y), a split, or one part of a
             split. For an estimator or a file, `y` contains class names; for a booster, class codes.
         epsilon: Privacy budget in nats, > 0.
@@ -105,7 +106,7 @@ def evaluate(
         level: Confidence level of the intervals, in (0, 1).
 
     Returns:
-        EvaluationReport: The figures. For two models: a ComparisonReport with their differences.
+        EvaluationReport: The figures. For two models: their differences, or their double lift.
 
     Raises:
         PrivacyParameterError: An argument is missing, unknown or out of range.
@@ -149,7 +150,7 @@ def evaluate(
             *target, unit.group_size, persons=persons is not None, max_rows=most or 1
         )
         events = events_for(layout, *target, unit.group_size)
-        predictions = rows.predictions if isinstance(plan, PairedModels) else rows.predictions[0]
+        predictions = rows.predictions if len(models) == 2 else rows.predictions[0]
         cells = plan.cells(predictions, rows.labels, rows.groups)
         later = plan.later_cells(predictions, rows.labels)
         native.lib()
@@ -176,13 +177,15 @@ def evaluate(
 
 
 def _models(model: Any, by: Any) -> tuple[EvaluatedModel, ...]:
-    """Load one model, or two binary classifiers to compare on all rows."""
+    """Load one model, or two models to compare on all rows."""
     if not isinstance(model, (list, tuple)):
         return (read_evaluated_model(model),)
     models = tuple(map(read_evaluated_model, model))
-    if len(models) != 2 or any(m.kind != "binary" for m in models):
+    means = all(m.objective in OF_MEANS for m in models)
+    if len(models) != 2 or not (means or all(m.kind == "binary" for m in models)):
         raise PrivacyParameterError(
-            "`model` must be one model, or a list of two binary classifiers to compare."
+            "`model` must be one model, or a list of two to compare: binary classifiers, or models "
+            f"with objectives {', '.join(OF_MEANS)}."
         )
     if any(m.pipeline is not None for m in models):
         raise PrivacyParameterError(
@@ -210,6 +213,10 @@ def plan_evaluation(
         target = None
         if target_bounds is not None:
             target = parse.parse_range("target_bounds", target_bounds)
+        if len(models) == 2:
+            if error_bound is not None:
+                raise PrivacyParameterError("`error_bound` does not apply to two models.")
+            return PairedMeans.from_models(models, target)
         if not model.intervals:
             return Regression.from_model(model, groups, error_bound, target)
         if error_bound is not None:

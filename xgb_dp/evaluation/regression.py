@@ -11,15 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import PrivacyParameterError
-from ..noisy_sums import Floats, Ints
+from ..noisy_sums import Floats, Ints, NoisySums
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
-from .counts import CELLS, Solver, tree_matrix, value_cells, value_points
+from .counts import CELLS, DRAWS, Solver, tree_matrix, value_cells, value_points
 from .figures import (
     FINE,
     FINE_UNIT,
@@ -34,7 +35,8 @@ from .figures import (
     outside,
     shrunk,
 )
-from .means import Means, Order
+from .means import OF_MEANS, CellMeans, Means, Order, variance_power
+from .report import Cost, EvaluationReport
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
 # Moments of a row's error v, in units of the bound, and its target t, scaled to [-1, 1]. Squared
@@ -412,8 +414,8 @@ class Regression(ModelKind):
                 "larger errors are clipped to it, and the figures are based on clipped errors."
             )
         means = None
-        if model.objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
-            means = Means.from_model(model, model.objective, label_bounds(model.objective, target))
+        if model.objective in OF_MEANS:
+            means = Means.from_model(model, label_bounds(model.objective, target))
         limits = _limits(model, bound, target, means, narrowed=narrowed)
         return cls(bound, target, groups, narrowed, model.levels, means, limits)
 
@@ -524,6 +526,129 @@ class Regression(ModelKind):
         middle, half = low + (high - low) / 2.0, (high - low) / 2.0
         of = {"target 2": half**2, "target": 2.0 * middle * half, "rows": middle**2}
         return sums.total(of) / sums.count
+
+
+_RATIOS, _LEVELS = 32, 4096  # cells of the ratio of two predictions, and of a value
+_FARTHEST = 2.0  # larger logarithms of the ratio are clipped
+_EACH, _SQUARE_SHARE = 0.27, 0.03  # shares of a row's squared norm for each of three values
+
+
+@dataclass(frozen=True, eq=False)
+class DoubleLift:
+    """Comparison of two models of counts or amounts by the ratio of their predictions.
+
+    Attributes:
+        values: Labels, and predictions of the first and the second model, by cell of their ratio;
+            all are clipped to the target bounds.
+        beyond: Share of rows with a label beyond its bounds.
+        scale: Number of rows in a count of 1.
+
+    Examples:
+        >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
+        >>> gamma = {**params, "objective": "reg:gamma", "dp_target_bounds": (0.01, 10)}
+        >>> pair = [xgb.train({**gamma, "max_depth": depth}, amounts, 5) for depth in (2, 4)]
+        >>> report = xgb_dp.evaluate(pair, amounts, epsilon=2.0, delta=1e-6)
+        >>> rows, label, first, second = report.double_lift()[0]
+        >>> label.low <= float(label) <= label.high
+        True
+    """
+
+    values: Sequence[CellMeans]
+    beyond: SharesBeyond
+    scale: float
+
+    def double_lift(self, shares: int = 10) -> list[tuple[float, Figure, Figure, Figure]]:
+        """Return (rows, mean label, mean first and second prediction) by ascending ratio.
+
+        Args:
+            shares: Number of groups of about equal size; fewer if the models hardly differ.
+        """
+        rows, (label, first, second) = self.values[0].counts[:_RATIOS], self.values
+        return [
+            (self.scale * float(rows @ m), label.mean(m), first.mean(m), second.mean(m))
+            for m in label.shares(shares)
+        ]
+
+    def figures(self) -> dict[str, Figure]:
+        """Return the means over all rows, by name."""
+        names = "mean label", "mean of the first", "mean of the second"
+        means = [one.mean(np.ones(_RATIOS)) for one in self.values]
+        return self.beyond.figures(dict(zip(names, means, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class PairedMeans(ModelKind):
+    """Blocks and figures of a comparison of two models of counts or amounts.
+
+    The blocks are row counts by cell of the ratio of both predictions, and for labels and for the
+    predictions of each model, sums by cell and the sum of squares.
+    """
+
+    target: tuple[float, float]
+    power: float
+    limits: Limits
+    groups: Groups | None = None
+
+    @classmethod
+    def from_models(
+        cls, models: tuple[EvaluatedModel, ...], target: tuple[float, float] | None
+    ) -> PairedMeans:
+        """Build the blocks for two models, without reading any row."""
+        known = [Regression.from_model(model, None, None, target).target for model in models]
+        low, high = zip(*filter(None, known), strict=True)
+        wide = (min(low), max(high))
+        strings = Regression.from_model(models[0], None, None, wide).limits.strings
+        limits = Limits({name: text for name, text in strings.items() if name == "labels"})
+        return cls(wide, variance_power(models[0]), limits)
+
+    @cached_property
+    def _weights(self) -> tuple[float, float, float]:
+        """Weights of a row count, of a sum by cell, and of a sum of squares."""
+        shares = 1.0 - 3.0 * (_EACH + _SQUARE_SHARE), _EACH, _SQUARE_SHARE
+        rows, value, square = (FINE_UNIT * math.sqrt(self.limits.rest * s) for s in shares)
+        return round(rows), value, square
+
+    def _matrices(self) -> list[Ints]:
+        rows, value, square = self._weights
+        points = np.linspace(0.0, 1.0, _LEVELS) ** 3
+        each = np.vstack(
+            [
+                np.kron(value * np.eye(_RATIOS), points),
+                np.tile(square * points**2, _RATIOS),
+            ]
+        )
+        sums = np.rint(each).astype(np.int64)
+        count = (rows * np.eye(_RATIOS)).astype(np.int64)
+        return [count, sums, sums, sums, *self.limits.matrices(1.0)]
+
+    def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
+        with np.errstate(all="ignore"):
+            ratio = np.log(predictions[0] / predictions[1]) / _FARTHEST
+        place, top = value_cells(ratio, _POWER, _RATIOS), self.target[1]
+        inside = (np.clip(np.nan_to_num(v), *self.target) / top for v in (labels, *predictions))
+        levels = (np.rint(np.cbrt(v) * (_LEVELS - 1)).astype(np.int64) for v in inside)
+        beyond = {"labels": outside(labels, *self.target)}
+        return [place, *(place * _LEVELS + v for v in levels), *self.limits.cells(beyond)]
+
+    def report(
+        self, released: NoisySums, cost: Cost, level: float, model: Any = None
+    ) -> EvaluationReport:
+        """Build the report."""
+        (of_rows, of_value, of_square), top = self._weights, self.target[1]
+        (count, *values), noise = [sums[0] for sums in released.sums], released.noise
+        rng, shape = np.random.default_rng(0), (DRAWS, _RATIOS)
+        rows = count / of_rows
+        drawn = rows + noise / of_rows * rng.normal(size=shape)
+        means = []
+        for sums, power in zip(values[:3], (self.power, 2.0, 2.0), strict=True):
+            total, unit = top / of_value * sums[:-1], top * noise / of_value
+            draws = np.hstack([drawn, total + unit * rng.normal(size=shape)])
+            square = top**2 * float(sums[-1]) / of_square / max(float(rows.sum()), 1.0)
+            means.append(CellMeans(np.append(rows, total), draws, square, power, level, 0))
+        every = float(rows.sum()), _RATIOS * (noise / of_rows) ** 2
+        beyond = self.limits.read(values[3:], 1.0, noise, every, level)
+        view = DoubleLift(means, beyond, float(released.layout.max_rows))
+        return EvaluationReport("regression", view, {}, cost, level)
 
 
 def _target_range(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:

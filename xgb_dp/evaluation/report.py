@@ -47,7 +47,7 @@ _LOG_LOSS = (
 )
 
 _AT = (
-    " `precision`, `recall`, `f1` and `selection_rate` are at the threshold {:.4g}, which selects "
+    " `precision`, `recall`, `f1` and `selection_rate` are at {}, which selects "
     "about as many rows as are positive. `accuracy` is at 0.5."
 )
 
@@ -131,7 +131,7 @@ class EvaluationReport:
     of the release's noise; the class of `overall` lists them. Reading figures is free.
 
     Attributes:
-        kind: "binary", "multiclass" or "regression".
+        kind: "binary", "multiclass", "regression", or "comparison" of two binary classifiers.
         overall: Figures for all rows.
         groups: Figures for each declared group, by name.
         cost: Privacy cost of the release.
@@ -194,8 +194,11 @@ class EvaluationReport:
             "simultaneous: the probability that several intervals all cover is lower."
             f"{self.cost.population()}"
         )
-        if self.kind == "binary":
-            text += _AT.format(self.overall.at)
+        if self.kind in ("binary", "comparison"):
+            own = self.kind == "binary"
+            text += _AT.format(
+                f"the threshold {self.at:.4g}" if own else "a threshold (`first.at`)"
+            )
         if self.kind != "regression":
             return text + _LOG_LOSS
         clipped = self.overall.beyond.statement(self.cost.counted)

@@ -14,6 +14,7 @@ from .explanations import (
 from .reports import (
     plot_budget,
     plot_calibration,
+    plot_double_lift,
     plot_epsilon,
     plot_groups,
     plot_lift,
@@ -27,6 +28,7 @@ __all__ = [
     "importance_noise",
     "plot_budget",
     "plot_calibration",
+    "plot_double_lift",
     "plot_epsilon",
     "plot_groups",
     "plot_importance",

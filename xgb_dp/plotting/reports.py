@@ -133,11 +133,13 @@ def _curve(report: Any, name: str) -> Any:
     return curve
 
 
-def _intervals(ax: Any, x: Sequence[float], figures: Sequence[Figure], label: str) -> None:
+def _intervals(
+    ax: Any, x: Sequence[float], figures: Sequence[Figure], label: str, color: str = "C0"
+) -> None:
     """Draw figures as a line with a band of intervals."""
-    ax.plot(x, list(map(float, figures)), color="C0", linewidth=1.8, label=label)
+    ax.plot(x, list(map(float, figures)), color=color, linewidth=1.8, label=label)
     low, high = ([getattr(f, end) for f in figures] for end in ("low", "high"))
-    ax.fill_between(x, low, high, color="C0", alpha=0.2, linewidth=0)
+    ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
 _SHARES = [k / 20 for k in range(1, 21)]
@@ -275,6 +277,41 @@ def plot_lift(report: Any, ax: Any = None) -> Any:
     ax.axhline(1.0, color="0.7", linewidth=0.8, label="a random choice of rows")
     ax.legend(loc="upper right", frameon=False, fontsize=9)
     return labelled(ax, "Lift", "share of rows with the highest predictions", "lift")
+
+
+def plot_double_lift(report: Any, ax: Any = None) -> Any:
+    """Plot mean label and mean predictions of two models, by the ratio of their predictions.
+
+    The better model is closer to the labels where the two disagree, at either end.
+
+    Privacy: free post-processing.
+
+    Args:
+        report: Result of :func:`xgb_dp.evaluate` for two models of counts or amounts.
+        ax: matplotlib axes. Default: new axes.
+
+    Returns:
+        matplotlib.axes.Axes: The curves, with intervals.
+
+    Raises:
+        PrivacyParameterError: `report` is not about two such models.
+
+    Examples:
+        >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
+        >>> gamma = {**params, "objective": "reg:gamma", "dp_target_bounds": (0.01, 10)}
+        >>> pair = [xgb.train({**gamma, "max_depth": depth}, amounts, 5) for depth in (2, 4)]
+        >>> report = xgb_dp.evaluate(pair, amounts, epsilon=2.0, delta=1e-6)
+        >>> ax = xgb_dp.plotting.plot_double_lift(report)
+        >>> ax.get_ylabel()
+        'mean'
+    """
+    points = _curve(report, "double_lift")()
+    ax, x = new_axes(ax), range(1, len(points) + 1)
+    for place, name in enumerate(("labels", "first model", "second model")):
+        _intervals(ax, x, [point[place + 1] for point in points], name, f"C{place}")
+    ax.legend(loc="best", frameon=False, fontsize=9)
+    title = f"Double lift, with {100 * report.level:g}% intervals"
+    return labelled(ax, title, "group of rows by first / second prediction", "mean")
 
 
 def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
