@@ -12,11 +12,12 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
+from xgb_dp.evaluation.counts import log_cells
 from xgb_dp.evaluation.means import Deviance
 from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
-from xgb_dp.noisy_sums import Block, Layout
+from xgb_dp.noisy_sums import Block, Layout, release
 from xgb_dp.testing import fixed_noise
 
 from .test_kinds import CLEAR, EXAMPLES, moved
@@ -135,6 +136,44 @@ def test_intervals_cover(judges):
             figure = getattr(report, name)
             covered[name] += figure.low <= value <= figure.high
     assert all(count >= 20 for count in covered.values()), covered  # 24 are due
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("name", BOUNDS)
+def test_intervals_of_curves_cover(pairs, name):
+    """Lift, mean label by prediction and double lift: means of 60 samples with own releases."""
+    models, _, y, p, q = pairs[name]
+    read = tuple(map(read_evaluated_model, models))
+    single, double = (plan_evaluation(m, None, None, BOUNDS[name]) for m in (read[:1], read))
+    order, rng, hits = np.argsort(-p, kind="stable"), np.random.default_rng(4), []
+    lift = y[order[: int(0.3 * len(y))]].mean() / y.mean()
+    by_prediction = log_cells(p, single.means.low, single.means.high, 64)
+    by_ratio = double.cells((p, q), y)[0]
+
+    def covered(figure: Any, inside: Any, values: Any) -> Any:
+        exact = values[inside].mean() if inside.any() else np.nan
+        return figure.low <= exact <= figure.high if inside.any() else np.nan
+
+    for _ in range(60):
+        at = rng.integers(0, len(y), 4000)
+        released = [
+            release(layout, events_for(layout, 2.0, 1e-6), plan.cells(values, y[at]))
+            for plan, values in ((single, p[at]), (double, (p[at], q[at])))
+            for layout in [Layout(plan.blocks)]
+        ]
+        order_view = single.views(released[0], 0.95)[0].order
+        values = double.report(released[1], None, 0.95).values
+        top = order_view.lift(0.3)
+        labels = [
+            covered(order_view.mean(m), m[by_prediction] > 0, y) for m in order_view.shares(5)
+        ]
+        lifts = [
+            covered(one.mean(mask), mask[by_ratio] > 0, exact)
+            for mask in values[0].shares(5)
+            for one, exact in zip(values, (y, p, q), strict=True)
+        ]
+        hits.append([top.low <= lift <= top.high, np.nanmean(labels), np.nanmean(lifts)])
+    assert (np.mean(hits, axis=0) >= [0.86, 0.9, 0.9]).all(), np.mean(hits, axis=0)
 
 
 @pytest.mark.usefixtures("quiet")

@@ -332,20 +332,8 @@ class TwoClasses:
 
     def roc(self) -> tuple[Floats, Floats, Floats]:
         """Return the ROC curve: false positive rates, true positive rates, thresholds."""
-        return *self._rates, self._thresholds
-
-    @cached_property
-    def _rates(self) -> tuple[Floats, Floats]:
-        """False and true positive rate at each threshold."""
         neg, pos = (_distribution(counts) for counts in (self.negatives, self.positives))
-        return 1.0 - neg, 1.0 - pos
-
-    def precision_recall(self) -> tuple[Floats, Floats, Floats]:
-        """Return the precision-recall curve: precision, recall, thresholds."""
-        (false, true), base = self._rates, float(self.base_rate)
-        hits, errors = base * true, (1.0 - base) * false
-        precision = np.where(hits + errors > _LEAST, hits / np.maximum(hits + errors, _LEAST), 1.0)
-        return precision, true, self._thresholds
+        return 1.0 - neg, 1.0 - pos, self._thresholds
 
     def precision_at(self, recall: float) -> Figure:
         """Return the precision at the threshold with this recall, in (0, 1]."""

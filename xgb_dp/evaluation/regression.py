@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -601,25 +600,13 @@ class PairedMeans(ModelKind):
         limits = Limits({name: text for name, text in strings.items() if name == "labels"})
         return cls(wide, variance_power(models[0]), limits)
 
-    @cached_property
-    def _weights(self) -> tuple[float, float, float]:
-        """Weights of a row count, of a sum by cell, and of a sum of squares."""
-        shares = 1.0 - 3.0 * (_EACH + _SQUARE_SHARE), _EACH, _SQUARE_SHARE
-        rows, value, square = (FINE_UNIT * math.sqrt(self.limits.rest * s) for s in shares)
-        return round(rows), value, square
-
     def _matrices(self) -> list[Ints]:
-        rows, value, square = self._weights
-        points = np.linspace(0.0, 1.0, _LEVELS) ** 3
-        each = np.vstack(
-            [
-                np.kron(value * np.eye(_RATIOS), points),
-                np.tile(square * points**2, _RATIOS),
-            ]
-        )
-        sums = np.rint(each).astype(np.int64)
-        count = (rows * np.eye(_RATIOS)).astype(np.int64)
-        return [count, sums, sums, sums, *self.limits.matrices(1.0)]
+        points, count = np.linspace(0.0, 1.0, _LEVELS) ** 3, 1.0 - 3.0 * (_EACH + _SQUARE_SHARE)
+        sums = math.sqrt(_EACH) * np.kron(np.eye(_RATIOS), points)
+        squares = math.sqrt(_SQUARE_SHARE) * np.tile(points**2, _RATIOS)
+        rows = scaled(FINE_UNIT * np.eye(_RATIOS), self.limits.rest * count)
+        each = scaled(FINE_UNIT * np.vstack([sums, squares]), self.limits.rest)
+        return [rows, each, each, each, *self.limits.matrices(1.0)]
 
     def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
         with np.errstate(all="ignore"):
@@ -634,7 +621,8 @@ class PairedMeans(ModelKind):
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> EvaluationReport:
         """Build the report."""
-        (of_rows, of_value, of_square), top = self._weights, self.target[1]
+        of_rows, top = float(self.blocks[0].matrix[0, 0]), self.target[1]
+        of_value, of_square = self.blocks[1].matrix[[0, -1], _LEVELS - 1].astype(np.float64)
         (count, *values), noise = [sums[0] for sums in released.sums], released.noise
         rng, shape = np.random.default_rng(0), (DRAWS, _RATIOS)
         rows = count / of_rows

@@ -438,7 +438,7 @@ _LARGEST_MU = 2.0**32  # above this, the variance is 1 for any sensitivity
 _STEPS = 12  # bisection steps of the noise calibration: relative precision of about 1e-4
 
 
-def scaled(matrix: Ints, share: float) -> Ints:
+def scaled(matrix: Ints | Floats, share: float) -> Ints:
     """Scale a block's matrix to a share of the squared norm of a row."""
     return np.asarray(np.rint(matrix * math.sqrt(share)), dtype=np.int64)
 
