@@ -22,6 +22,7 @@ from ..engine.saved_model import (
     clip_to_bounds,
     load_booster,
     probabilities,
+    read_objective,
     read_quantile_levels,
 )
 from ..errors import PrivacyParameterError
@@ -205,12 +206,14 @@ def evaluate(given: Arguments) -> None:
         raise PrivacyParameterError(
             "The schema has no target column. Pass --schema with a schema that sets `target`."
         )
-    if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
+    from ..evaluation import evaluate as evaluate_rows
+    from ..evaluation.report import CALIBRATED
+
+    if calibrated is not None and (against or read_objective(booster) not in CALIBRATED):
         raise PrivacyParameterError(
-            "`--calibrated` needs the evaluation of a single binary model. Omit it."
+            "`--calibrated` needs the evaluation of one model, of two classes or means. Omit it."
         )
     groups = _groups(given.by, domain)
-    from ..evaluation import evaluate as evaluate_rows
     from .tables import read_table
 
     note = f"evaluate {model.name}"

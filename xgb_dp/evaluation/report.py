@@ -323,7 +323,7 @@ def _format_value(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4f}"
 
 
-_CALIBRATED = {
+CALIBRATED = {
     "binary:logistic": "logit", "binary:logitraw": "logit", "reg:squarederror": "identity",
     "reg:pseudohubererror": "identity", "count:poisson": "log", "reg:gamma": "log",
     "reg:tweedie": "log",
@@ -362,10 +362,10 @@ def calibrate_booster(booster: Any, view: Any, cost: Cost) -> Any:
     from xgboost import Booster
 
     content = ChangedModel.from_booster(booster)
-    if content.booster != "gbtree" or not content.trees or content.objective not in _CALIBRATED:
+    if content.booster != "gbtree" or not content.trees or content.objective not in CALIBRATED:
         raise PrivacyParameterError(
             "Only tree models with two classes or of means can be calibrated: "
-            f"{', '.join(_CALIBRATED)}. For other models, use the predictions unchanged."
+            f"{', '.join(CALIBRATED)}. For other models, use the predictions unchanged."
         )
     before = None
     with suppress(LedgerError):
@@ -378,7 +378,7 @@ def calibrate_booster(booster: Any, view: Any, cost: Cost) -> Any:
             "added up in one ledger. Evaluate with `privacy_id` if and only if the model was "
             "trained with it."
         )
-    link = _CALIBRATED[content.objective]
+    link = CALIBRATED[content.objective]
     if link == "logit" and ledger.needs_margins(booster):
         raise PrivacyParameterError(
             "A classifier with base margins cannot be calibrated: the slope would apply to its "
