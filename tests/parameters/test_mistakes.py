@@ -1,5 +1,7 @@
 """What somebody gets wrong at first is answered with what was wrong and how to mend it."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -151,6 +153,55 @@ def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch)
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         with pytest.raises(xgb_dp.PrivacyWarning, match="little more than noise"):
             xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_public_num_rows": 60}, xgb.DMatrix(X, y))
+
+
+PRECISE = {"dp_budget_shares": {"base_score": 0.2}}
+"""A noisy number of rows that is too precise to change an expected warning by chance."""
+
+
+def doubts_of(n, **params):
+    """The warnings of a training of 20 rounds, whose record has no number of rows."""
+    X, y = table(n)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        xgb.train({**PARAMS, **PRECISE, **params}, xgb.DMatrix(X, y), 20)
+    return [str(w.message) for w in seen]
+
+
+def test_too_few_rows_are_told_once_also_with_fixed_rounds():
+    for params in ({}, {"dp_public_num_rows": 60}):
+        (text,) = doubts_of(60, **params, dp_epsilon=0.5)
+        assert "hides differences between groups of" in text and text.count(". ") == 0
+    assert doubts_of(3000) == []
+
+
+def test_released_rows_are_those_of_the_first_release():
+    """The number in the warning is the noisy one, not the exact one."""
+    counts = set()
+    for _ in range(4):
+        (text,) = doubts_of(60, dp_epsilon=0.3)
+        counts.add(int(text.split("only about ")[1].split(" in total")[0]))
+    assert len(counts) > 1
+
+
+def test_a_delta_that_is_needlessly_small():
+    (text,) = doubts_of(3000, dp_delta=1e-13)
+    assert "far below the inverse of the number of rows" in text
+    assert "would need" in text and text.endswith("less noise.")
+    assert doubts_of(3000, dp_delta=1e-8) == []
+
+
+def test_the_command_line_warns_once(tmp_path):
+    X, y = table(60)
+    X.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    schema = "target: y\nclasses: [0, 1]\nparams: {dp_budget_shares: {base_score: 0.2}}\n"
+    (tmp_path / "s.yaml").write_text(schema)
+    done = subprocess.run(
+        [sys.executable, "-m", "xgb_dp", "train", "rows.csv", "--schema", "s.yaml",
+         "--epsilon", "0.3", "--delta", "1e-6", "--rounds", "20"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stderr.count("little more than noise") == done.stderr.count("Warning") == 1
 
 
 def test_a_group_has_the_word_of_other_calls():

@@ -39,6 +39,9 @@ _LARGE_EPSILON = 10.0
 _STEPS = 12.0  # eta times rounds
 _LARGE_DELTA = 1e-3  # for any number of rows
 _MOST_SHOWN = 10  # columns per warning
+_APART = 1.96 * math.sqrt(2.0)  # smallest visible difference of two counts, in their deviations
+_GROUPS = 10.0  # a model needs rows for this many groups of which it sees the difference
+_TINY_DELTA, _SMALL_DELTA = 1e-6, 1e-3  # times the number of rows
 _FAR_TOO_WIDE = 8.0  # ratio of the target bounds to the released label range
 
 
@@ -126,42 +129,56 @@ def id_column_warnings(schema: Schema, for_persons: bool) -> list[str]:
     ]
 
 
-def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
-    """Describe problems visible in a training's released counts. Privacy: free post-processing."""
+def doubts(training: TrainingRecord, unit: Unit, rows: float | None = None) -> list[str]:
+    """Describe problems visible in a training's released counts. Privacy: free post-processing.
+
+    Args:
+        training: The training.
+        unit: Its privacy unit.
+        rows: Released number of rows or persons, if the record of the training may lack it.
+    """
     public, reasons = training.public, []
-    rows = (public.get("plan_choice") or {}).get("rows") or public.get("public_num_rows")
+    known = (public.get("plan_choice") or {}).get("rows") or public.get("public_num_rows")
+    rows = rows if known is None else known
     if rows is not None:
-        counted, delta = "persons" if unit.of_persons else "rows", training.target[1]
+        counted, (epsilon, delta) = "persons" if unit.of_persons else "rows", training.target
         leaves = [
             e
             for e in plain_events(training.released)
             if isinstance(e, GaussianEvent) and e.release == "leaves" and e.sensitivity2
         ]
-        noise = max((math.sqrt(e.sigma2 / e.sensitivity2) for e in leaves), default=0.0)
-        if 2.0 * noise > rows:
+        mu2 = sum(e.count * e.sensitivity2 / e.sigma2 for e in leaves if e.sigma2)
+        if mu2 and _GROUPS * (hidden := _APART / math.sqrt(mu2)) > rows:
             reasons.append(
-                f"The noise of a leaf is as large as the contribution of {noise:.0f} {counted}, "
-                f"and there are only about {max(rows, 0):.0f} in total: the model may be little "
-                f"more than noise. Use more {counted}, a larger epsilon or fewer rounds."
+                f"The noise of all trees together hides differences between groups of {hidden:.0f} "
+                f"{counted}, and there are only about {max(rows, 0):.0f} in total, so the model "
+                f"may be little more than noise: use more {counted} or a larger epsilon."
             )
         if public.get("public_num_rows") is None and delta * rows > 1.0 and delta <= _LARGE_DELTA:
             reasons.append(
                 f"Delta is {delta:.4g}, above the inverse of the released number of {counted}, "
-                f"about {rows:.0f}. Use a much smaller delta."
+                f"about {rows:.0f}: use a much smaller delta."
+            )
+        if 0.0 < delta * rows < _TINY_DELTA:
+            enough = min(_SMALL_DELTA / rows, 1e-6)
+            less = 1.0 - gaussian_mu(epsilon, delta) / gaussian_mu(epsilon, enough)
+            reasons.append(
+                f"Delta is {delta:.4g}, far below the inverse of the number of {counted}, about "
+                f"{rows:.0f}: a delta of {enough:.1g} would need {less:.0%} less noise."
             )
     declared, seen = public.get("target_bounds"), public.get("target_seen")
     if declared and seen and declared[1] - declared[0] > _FAR_TOO_WIDE * (seen[1] - seen[0]):
         reasons.append(
             f"The target bounds, {declared[0]:g} to {declared[1]:g}, are far too wide: nearly all "
-            f"labels lie between {seen[0]:g} and {seen[1]:g}, according to noisy counts. If you "
-            "know tighter bounds, declare them to make evaluations more accurate."
+            f"labels lie between {seen[0]:g} and {seen[1]:g} by noisy counts, and tighter bounds "
+            "make evaluations more accurate."
         )
     return reasons
 
 
-def last_training_warnings(claimed: Ledger) -> list[str]:
+def last_training_warnings(claimed: Ledger, rows: float | None = None) -> list[str]:
     """Return the :func:`doubts` about the last training."""
-    return doubts(claimed.trainings[-1], claimed.unit) if claimed.private else []
+    return doubts(claimed.trainings[-1], claimed.unit, rows) if claimed.private else []
 
 
 def narrow_column_warnings(columns: Mapping[str, Sequence[float]]) -> list[str]:

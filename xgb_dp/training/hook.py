@@ -187,8 +187,7 @@ def _prepared(
         raise
 
     # 6. XGBoost's parameters, and the callbacks that complete the ledger.
-    if without_budget:
-        callback.notify = notify
+    callback.warned, callback.notify = strings, notify if without_budget else None
     first, last = _HoldIds(dtrain, hold), _HoldIds(dtrain, hold)
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
 

@@ -263,7 +263,7 @@ class Training:
     ) -> tuple[dict[str, Any], LedgerCallback]:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
-        position, count, sums, capped = 0, None, None, None
+        position, count, rows, sums, capped = 0, None, None, None, None
         columns: ColumnEffects | None = None
         label_sums = self.prepared.mechanisms.find(LabelSums)
         if label_sums is not None:
@@ -272,6 +272,8 @@ class Training:
             if s.needs_label_mean:  # release the sums again, with labels clipped at a cap
                 cap = repr(start.label_cap(s, noise, sums))
                 capped = draw(LabelSums.name, {**window, "target_upper": cap})
+            if s["dp_public_num_rows"] is None:
+                rows = start.rows_from_sums(label_sums.labels.kind, noise, sums)
             if family is not None:
                 count = start.rows_from_sums(label_sums.labels.kind, noise, sums)
                 present = math.inf
@@ -302,6 +304,7 @@ class Training:
             **low,
         }
         callback = LedgerCallback(self, position, count, entries, cache[0])
+        callback.rows_seen = rows
         if columns is not None:
             callback.first = partial(booster_with, trees_of(columns), params=low, cache=cache)
         return low, callback
@@ -360,6 +363,8 @@ class LedgerCallback(TrainingCallback):
     # Replaces an empty booster by one with precomputed first trees, if there are any.
     first: Callable[[Any], Booster] | None = None
     notify: Callable[[Ledger], None] | None = None  # called with each stored ledger
+    warned: Sequence[str] = ()  # warnings before the training
+    rows_seen: float | None = None  # noisy number of rows or persons
 
     def __init__(
         self,
@@ -427,7 +432,8 @@ class LedgerCallback(TrainingCallback):
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # an error would lose a model that is already paid for
-            strings = privacy_warnings.last_training_warnings(record)
+            strings = privacy_warnings.last_training_warnings(record, self.rows_seen)
+            strings = [text for text in strings if text not in self.warned]
             names = self.training.settings.schema.names
             columns = {names[i]: narrow[i] for i in sorted(narrow)}
             strings += privacy_warnings.narrow_column_warnings(columns)
