@@ -19,6 +19,7 @@ METRICS = {
     "rmse": "test RMSE",
     "r2": "test R²",
     "log_loss": "log loss",
+    "excess": "log loss above that of the class share, in %",
     "calibration": "expected calibration error",
     "mean_ratio": "mean prediction over mean label",
     "mean_gap": "distance of mean probabilities from class shares",

@@ -19,6 +19,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 WIDTH = 100  # of the lines of pages
 DIGITS = {"auc": 4, "error": 1, "rmse": 3, "r2": 3, "tree_ms": 1, "loss": 4, "log_loss": 4}
 DIGITS |= {
+    "excess": 1,
     "auc_persons": 4,
     "ratio_persons": 3,
     "calibration": 4,

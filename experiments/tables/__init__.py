@@ -30,6 +30,7 @@ NAMES = (
     "tasks",
     "own_settings",
     "sizes",
+    "rare",
     "alternatives",
     "sbdt_paper",
     "parts",

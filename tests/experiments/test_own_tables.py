@@ -9,8 +9,9 @@ from sklearn.metrics import roc_auc_score
 
 from experiments import kept, render, store, summary, synthetic, tables
 from experiments.__main__ import main
+from experiments.core import Cell, Options
 from experiments.scoring import calibration_error
-from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
+from experiments.tables import dp_xgb_figure1, dp_xgb_figure3, rare
 from experiments.train import thinned
 from xgb_dp.request.default_plans import SIZES
 
@@ -155,6 +156,22 @@ def test_a_class_is_made_rare():
     assert thinned(y, 3).tolist() == [0, 1, 2, 3, 4, 6, 7, 8]
     assert thinned(y, 1).tolist() == list(range(9))
     assert thinned(y, 100).tolist() == [0, 1, 3, 4, 6, 7, 8]
+
+
+def test_the_class_share_has_no_excess_log_loss(monkeypatch):
+    """Test rows have weights, so the best constant is the share of the training rows."""
+    table, seen = tables.get("rare"), {}
+
+    def constant(params, parts, rounds, weights, private):
+        seen.update(params, share=parts.y_train.mean())
+        return np.full(len(parts.y_test), seen["share"]), {}
+
+    monkeypatch.setattr(rare, "here", constant)
+    row = rare.compute(table, Cell("Generated, 1:100", rare.EXACT, 0.25, 0), Options())
+    assert seen["share"] == pytest.approx(1 / 101, rel=0.01)
+    assert seen["base_score"] == pytest.approx(seen["share"])
+    assert row["excess"] == pytest.approx(0.0, abs=1e-4)
+    assert (row["auc"], row["mean_ratio"]) == (0.5, pytest.approx(1.0))
 
 
 def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
