@@ -319,7 +319,7 @@ class SplitTable:
     arguments: Mapping[str, np.ndarray] = field(default_factory=lambda: MappingProxyType({}))
 
     def with_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments of the rows: those of the split, and others that are given."""
+        """Return arguments of the rows: the arguments of the split, and others that are given."""
         if twice := [name for name in self.arguments if given.get(name) is not None]:
             raise PrivacyParameterError(
                 f"A part of xgb_dp.split already contains its `{twice[0]}`. Pass the part without."

@@ -60,7 +60,7 @@ def check_columns(booster: Any, rows: Any) -> None:
             f"data, so their codes could mean other categories. {_CODES}"
         )
     raise PrivacyParameterError(
-        f"The types of the columns {', '.join(shown)} differ from those of the model, which stores "
+        f"The types of the columns {', '.join(shown)} differ from the model's, which stores "
         "no names for their categories. Pass numbers, or the codes used in training."
     )
 
@@ -74,7 +74,7 @@ def check_names(names: Sequence[str] | None, given: Sequence[str]) -> None:
     parts = {"lacks": missing, "also has": more}
     problems = [f"{what} {', '.join(shown)}" for what, shown in parts.items() if shown]
     raise PrivacyParameterError(
-        "The columns of the data differ from those of the model (feature_names mismatch): the data "
+        "The columns of the data differ from the model's (feature_names mismatch): the data "
         f"{' and '.join(problems) or 'has them in another order'}. Select the columns of training, "
         "in their order: data[booster.feature_names]."
     )

@@ -34,7 +34,8 @@ _TAIL = 0.005  # share of rows outside each end of a range; larger if the noise 
 _EMPTY_CELLS = 4.0
 _FEW = 0.02  # share of cells, besides noise, that may lie beyond the values 0 and 1
 _Z = 1.96  # of intervals with level 95%
-_DEEPEST = 1.85  # largest deviation of a cumulative count minus a share of all, in those of a count
+# Largest deviation of a cumulative count minus a share of all, in deviations of a count.
+_DEEPEST = 1.85
 Interval: TypeAlias = tuple[float, float]
 
 

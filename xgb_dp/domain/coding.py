@@ -100,7 +100,7 @@ class Schema:
 
         Args:
             table: A data frame of pandas or polars, an Arrow table, or a mapping from names to
-                arrays. Columns may be in any order; columns that the model does not read are
+                arrays. Columns can have any order; columns that the model does not read are
                 ignored.
 
         Returns:

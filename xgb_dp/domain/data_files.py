@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from ..errors import PrivacyParameterError
 
 Source: TypeAlias = "Path | tuple[Path, ...]"
-"""The path of a table, or several paths. A path is a CSV or Parquet file, or a folder of them."""
+"""The path of a table, or several paths: CSV or Parquet files, or folders of such files."""
 Parts: TypeAlias = "dict[str, str | None]"
 """Partition columns of a file: the cell that all its rows have, by column."""
 
@@ -82,7 +82,7 @@ def _in_folder(folder: Path) -> list[Path]:
     if not files:
         raise PrivacyParameterError(
             f"{folder.name} is a folder without .parquet or .csv files. Pass a data file, or a "
-            "folder of them."
+            "folder of such files."
         )
     return files
 

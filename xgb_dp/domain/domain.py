@@ -115,7 +115,7 @@ class Domain:
         if len(set(special)) < len(special):
             raise PrivacyParameterError(
                 "target, weight, privacy_id, exposure, base_margin, event and target_upper must be "
-                "different columns; one column is declared as two of these."
+                "different columns; one column has two of these roles."
             )
         columns = self.columns
         if columns is None:

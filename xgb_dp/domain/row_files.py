@@ -75,9 +75,9 @@ def read_cells(source: Source, selected: Sequence[str], *how: Any) -> pa.Table:
 def of_one_type(
     source: Source, batches: Iterable[pa.RecordBatch], names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; raise if one of these columns has different types in two files.
+    """Yield the batches; raise if a column among these has different types in two files.
 
-    Ids and copied cells are never converted: two of them could become equal.
+    Ids and copied cells are never converted: two ids could become equal.
     """
     first = None
     for batch in batches:

@@ -250,7 +250,7 @@ class EvaluationReport:
     ) -> float:
         """Return the threshold with the lowest estimated cost, or with this selection rate.
 
-        It is for the probabilities of the evaluated model. For those of :meth:`calibrated`, use
+        It is for probabilities of the evaluated model. For a :meth:`calibrated` model, use
         fp / (fp + fn).
 
         Privacy: free post-processing.
@@ -270,7 +270,7 @@ class EvaluationReport:
 
         For two classes, each margin is mapped to offset + slope * margin (Platt scaling). For
         regression of means, an offset removes the difference between mean prediction and mean
-        label, as far as it exceeds the noise; counts and amounts are multiplied by a factor. The
+        label, if it exceeds the noise; counts and amounts are multiplied by a factor. The
         result is again a tree model and gives the same predictions in stock XGBoost.
 
         Privacy: free post-processing. The events of the evaluation are added to the ledger of the

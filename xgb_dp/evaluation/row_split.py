@@ -124,8 +124,8 @@ def _read_arguments(data: Any, rows: int, **given: Any) -> dict[str, npt.NDArray
     known = {key: given[name] for key, name in names.items() if given[name] is not None}
     if known and type(data) in MATRICES:
         raise PrivacyParameterError(
-            "`sample_weight` and `base_margin` of split belong to a pair (X, y). Set those of an "
-            "xgboost.DMatrix when you create it: `weight`, `base_margin`."
+            "`sample_weight` and `base_margin` of split belong to a pair (X, y). For an "
+            "xgboost.DMatrix, set `weight` and `base_margin` when you create it."
         )
     arguments = {names[key]: values for key, values in checked(known, rows).items()}
     for name, values in arguments.items():

@@ -128,7 +128,7 @@ def _curve(report: Any, name: str) -> Any:
     if curve is None:
         raise PrivacyParameterError(
             f"`report` has no {name.replace('_', ' ')}. Pass the evaluation report of a model that "
-            "has one, or one of its groups."
+            "has one, or a group in it."
         )
     return curve
 
@@ -209,7 +209,7 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
 
     Args:
         report: Result of :func:`xgb_dp.evaluate` for a binary classifier or a model of counts or
-            amounts, or one of its groups.
+            amounts, or a group in it.
         ax: matplotlib axes. Default: new axes.
 
     Returns:
@@ -251,13 +251,13 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
 
 
 def plot_lift(report: Any, ax: Any = None) -> Any:
-    """Plot the lift: the mean label of the rows with the highest predictions, over that of all.
+    """Plot the lift: mean label of the rows with the highest predictions over the overall mean.
 
     Privacy: free post-processing.
 
     Args:
         report: Result of :func:`xgb_dp.evaluate` for a binary classifier or a model of counts or
-            amounts, or one of its groups.
+            amounts, or a group in it.
         ax: matplotlib axes. Default: new axes.
 
     Returns:

@@ -164,7 +164,7 @@ def log_odds_of_label(
     unit, public = float(2 ** noise["intercept"].shift), s["dp_public_num_rows"]
     rows = sums[s.labels] / unit if public is None else float(public)
     label = sums[position] / unit
-    # A count is half the sum or difference of both, of which one has noise or both.
+    # A count is half the sum or difference of both, and one or both of these have noise.
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     floor *= math.sqrt(0.5) if public is None else 0.5
     zeros, ones = rows_of_classes(np.array([rows - label, rows + label]) / 2.0, floor)
