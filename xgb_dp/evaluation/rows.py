@@ -183,8 +183,8 @@ def read_rows(
     first = models[0]
     if base_margin is not None and type(data) in MATRICES:
         raise PrivacyParameterError(
-            "`base_margin` belongs to a pair (X, y). For an xgboost.DMatrix, set it when you create "
-            "the matrix."
+            "`base_margin` belongs to a pair (X, y). For an xgboost.DMatrix, set it when you "
+            "create the matrix."
         )
     matrix, labels, table = _matrix(first, data, base_margin)
     if matrix.get_weight().size:
