@@ -205,6 +205,7 @@ def read_rows(
             "`data` has a `base_margin`, but the model was trained without base margins, so its "
             "intercept would be lost. Remove the base margins."
         )
+    dictionaries = dictionaries_of(matrix)
     for model in models:
         check_columns(model.booster, matrix)
         if model.booster.num_features() != matrix.num_col():
@@ -212,7 +213,7 @@ def read_rows(
                 "The columns of `data` do not match the model in number. Pass the columns used in "
                 "training."
             )
-        _check_dictionary(model, matrix)
+        _check_dictionary(model, dictionaries)
     if margins.size:
         width = first.classes if first.kind == "multiclass" else max(1, len(first.levels))
         check_base_margin(margins, n, width, declared=True)
@@ -293,10 +294,10 @@ def _matrix(model: EvaluatedModel, data: Any, base_margin: Any) -> tuple[Any, An
     return matrix, as_numbers(y, "label") if names is None else encode_labels(y, names), named
 
 
-def _check_dictionary(model: EvaluatedModel, matrix: Any) -> None:
+def _check_dictionary(model: EvaluatedModel, dictionaries: Mapping[int, list[bytes]]) -> None:
     """Raise if a matrix has category names that the model does not store."""
     stored = as_bytes(category_names(model.booster))
-    if any(not set(names) <= set(stored[i]) for i, names in dictionaries_of(matrix).items()):
+    if any(not set(names) <= set(stored[i]) for i, names in dictionaries.items()):
         raise RowDomainError(
             "A row has a category that is unknown to the model. Drop or replace unknown categories "
             "row by row."
