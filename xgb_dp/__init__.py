@@ -108,7 +108,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _LAZY:
         return getattr(import_module(f".{_LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}. Train with xgboost.train(...), "
+        "DPXGBClassifier or DPXGBRegressor; `xgb_dp.__all__` lists all names."
+    )
 
 
 def __dir__() -> list[str]:

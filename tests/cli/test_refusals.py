@@ -30,6 +30,9 @@ WRONG = [
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
     ([*DECLARED, "--bounds", "age=9:1"], "finite ends and low < high"),
     ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),
+    ([*DECLARED, "--drop", "zip,pet"], "repeat the option"),
+    ([*DECLARED, "--separator", ";"], "another character separates the columns"),
+    (["--target", "buys", "--classes", "no yes"], "two classes, such as no,yes"),
     ([*DECLARED, "--param", "max_depth"], "NAME=VALUE"),
     (["--target", "buys", "--classes", "no,no"], "twice"),
     (["--target", "buys", "--classes", "no,maybe", "--schema", "schema.yaml"], "declared class"),
@@ -50,6 +53,21 @@ def test_errors_tell_what_to_do_and_spend_nothing(folder, no_training, arguments
     assert "Traceback" not in shown
     assert "snake" not in shown  # a value of a row
     assert not Path("model.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("predict model.json rows.csv --out rows.xlsx", "rows.xlsx: unsupported file type"),
+        ("split rows.csv --train a.xlsx --test b.csv", "a.xlsx: unsupported file type"),
+        ("discover rows.csv --number zip --epsilon 1 --delta 1e-6", "'zip': a row has a cell"),
+        ("discover rows.csv --date pet --epsilon 1 --delta 1e-6", "'pet': a row has a cell"),
+        ("evaluate model.json rows.csv --by sexx --epsilon 1 --delta 1e-6", "Check the name"),
+    ],
+)
+def test_other_commands_tell_what_to_do(folder, command, message):
+    run(*TRAIN)
+    assert message in fails(*command.split())
 
 
 def test_budget_must_be_given(folder):

@@ -22,6 +22,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import IterativeImputer
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, RANSACRegressor
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -70,7 +71,8 @@ SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
     "threshold": (lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
         "chooses a threshold", "threshold(cost=...)"),
     "stacking": (lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
-        "predictions of other models", "`fit` of the private model itself"),
+        "sklearn.ensemble.StackingClassifier: it trains on predictions of other models",
+        "with one `budget`"),
     "calibration": (lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
         "exact calibrations", "calibrated(model)"),
     "recursive": (lambda m, X, y: RFECV(m, cv=2).fit(X, y), "sets of columns", "xgb_dp.select"),
@@ -91,7 +93,7 @@ SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
     "columns without a budget": (lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
         "only the last ledger remains", "xgb_dp.select"),
     "bagging": (lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
-        "can count several times", "n_estimators"),
+        "can count several times", "with one `budget`"),
     "one against the rest": (lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
         "determine the number of models", "Declare all classes"),
     "one against one": (lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
@@ -216,6 +218,7 @@ EXACT = {
     "threshold": lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
     "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv="prefit").fit(X, y),
     "scores": lambda m, X, y: cross_val_score(m, X, y, cv=2),
+    "importances": lambda m, X, y: permutation_importance(m, X, y, n_repeats=1),
 }
 
 
@@ -225,7 +228,7 @@ def test_exact_fits_on_predictions_of_a_private_model_warn(name):
     model = FrozenEstimator(DPXGBClassifier(**OWN, classes=["no", "yes"]).fit(X, y))
     with pytest.warns(PrivacyWarning, match="no epsilon covers the result"):
         fitted = EXACT[name](model, X, y)
-    if name != "scores":
+    if hasattr(fitted, "predict"):
         with warnings.catch_warnings():
             warnings.simplefilter("error", PrivacyWarning)
             fitted.predict(X)

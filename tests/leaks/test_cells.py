@@ -202,7 +202,7 @@ def test_number_of_labels_and_weights():
         with pytest.raises(PrivacyParameterError, match="one entry per row") as caught:
             make().fit(X, Y[:-1])
         assert not any(c.isdigit() for c in str(caught.value))
-        with pytest.raises(PrivacyParameterError, match="`weight`") as caught:
+        with pytest.raises(PrivacyParameterError, match="weight` must have one entry") as caught:
             make().fit(X, Y, sample_weight=np.ones(N + 1))
         assert not any(c.isdigit() for c in str(caught.value))
 

@@ -59,6 +59,33 @@ def discovered(**others):
     return xgb_dp.discover(table()[0], epsilon=1.0, delta=1e-6, **others)
 
 
+def refitted(**others):
+    return xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2).fit(*table(), **others)
+
+
+def array_after_names():
+    model = of_strings(categories={"t": ["x", "y"]})
+    return model.predict(np.array([["x"], ["y"]]))
+
+
+def text_after_numbers():
+    return fitted(["c"]).predict(pd.DataFrame({"c": ["x"]}))
+
+
+def grouped():
+    data = xgb.DMatrix(*table())
+    data.set_group([60])
+    return xgb.train(PARAMS, data, 2)
+
+
+def evaluated(**others):
+    X, y = table()
+    model = xgb.train(
+        {**PARAMS, "objective": "reg:squarederror", "dp_target_bounds": (0, 1)}, xgb.DMatrix(X, y)
+    )
+    return xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=1.0, delta=1e-6, **others)
+
+
 MISTAKES = [
     (continued_without_privacy, "or a private `xgb_model` were passed"),
     (lambda: trained(n_estimators=10), "num_boost_round"),
@@ -97,6 +124,42 @@ MISTAKES = [
     (lambda: trained(seed_per_iteration=2), "`seed_per_iteration` must be True or False"),
     (lambda: trained(eval_metric="error@x"), "`eval_metric` contains 'error@x'"),
     (lambda: trained(eval_metric=["auc", "nope"]), "`eval_metric` contains 'nope'"),
+    (lambda: trained(max_features=2), "Did you mean `colsample_bytree`?"),
+    (lambda: trained(cat_features=["a"]), "Did you mean `dp_categories`?"),
+    (lambda: trained(max_grad_norm=1.0), "Did you mean `dp_gradient_bound`?"),
+    (lambda: trained(groups=[1]), "Did you mean `dp_privacy_id`?"),
+    (lambda: trained(validation_fraction=0.1), "Remove it."),
+    (lambda: trained(schema="schema.yaml"), "**discovery.params()"),
+    (lambda: fitted(["c"], epsilonn=1), "Did you mean `epsilon`?"),
+    (lambda: fitted(["c"], learning_rate=-1), "`learning_rate` must be"),
+    (lambda: fitted(["c"], n_jobs="all"), "`n_jobs` must be an integer"),
+    (lambda: fitted(["c"], missing="NA"), "`missing` must be a number"),
+    (lambda: fitted(["c"], feature_types=["q"] * 2), "expected 1, got 2"),
+    (lambda: fitted(["c"], objective="reg:squarederror"), "Use DPXGBRegressor"),
+    (lambda: of_strings(), "such as '1,234', convert them"),
+    (array_after_names, "Pass a data frame with the columns ['t']"),
+    (text_after_numbers, "convert them to numbers"),
+    *(
+        (lambda name=name: refitted(**{name: [1] * 60}), "as `privacy_id`")
+        for name in ("groups", "group", "qid", "privacy_ids", "user_id")
+    ),
+    (lambda: refitted(weights=[1] * 60), "Did you mean `sample_weight`?"),
+    (lambda: refitted(early_stopping_rounds=3), "pass it to the constructor"),
+    (lambda: refitted(random_state=3), "cannot be repeated"),
+    (lambda: refitted(sample_weight=[1]), "`sample_weight` must have one entry per row"),
+    (grouped, "pass one id per row as `dp_privacy_id`"),
+    (lambda: xgb.train(PARAMS, table()[0], 2), "xgboost.DMatrix(X, label=y)"),
+    (lambda: xgb.train(PARAMS, xgb.DMatrix(table()[0]), 2), "has no labels"),
+    (lambda: selected(cv=5), "Did you mean `validation`?"),
+    (lambda: selected(max_depth=5), "pass it in `params`"),
+    (lambda: xgb_dp.split(table(), test_size=0.2), "Did you mean `test`?"),
+    (lambda: xgb_dp.split(table(), groups=[1] * 60), "as `privacy_id`"),
+    (lambda: xgb_dp.split(table(), stratify=[1] * 60), "Its arguments are `data`, `test`"),
+    (lambda: evaluated(metric="auc"), "Its arguments are `model`, `data`"),
+    (lambda: evaluated().threshold((1, 5)), "requires the report of a binary classifier"),
+    (lambda: evaluated().calibrated(None), "requires the report of a binary classifier"),
+    (lambda: xgb_dp.Budget.reserve(None, 1.0), "an epsilon is not an event"),
+    (lambda: xgb_dp.Budget.reserve(None, [(1.0, 1e-6)]), "an epsilon is not an event"),
 ]
 
 
@@ -108,6 +171,22 @@ def test_a_mistake_is_answered_with_what_fixes_it(mistake, answer):
     with pytest.raises(EXPECTED) as error:
         mistake()
     assert answer in str(error.value)
+
+
+def test_rows_and_labels_are_one_argument():
+    for function in (xgb_dp.split, lambda X, y: xgb_dp.evaluate(None, X, y)):
+        with pytest.raises(TypeError, match=r"Pass X and y as one pair \(X, y\)"):
+            function(*table())
+    with pytest.raises(AttributeError, match=r"xgboost\.train"):
+        _ = xgb_dp.train
+
+
+@pytest.mark.parametrize("name", ["seed", "random_state"])
+def test_a_seed_has_no_effect(name):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="`seed` has no effect"):
+        trained(**{name: 3})
+    with pytest.warns(xgb_dp.PrivacyWarning, match="`random_state` has no effect"):
+        fitted(["c"], random_state=3)
 
 
 def test_columns_without_names_have_those_of_xgboost():

@@ -240,6 +240,17 @@ def test_label_that_is_no_number(params, kind, label):
     assert not re.search(r"\b123\b", str(error.value).split("Stack trace")[0])
 
 
+@pytest.mark.parametrize("field", ["label", "weight"])
+@pytest.mark.parametrize(
+    "bad", [["yes"], np.array(["yes"]), np.array(["2024"], "M8[D]"), [-np.inf]]
+)
+def test_labels_of_matrices_are_explained(field, bad):
+    """Without a list of addresses in C++."""
+    with pytest.raises(ValueError, match=f"(?i){field[:5]}") as error:
+        xgb.DMatrix([[0.0]], **{field: bad})
+    assert "[bt]" not in str(error.value)
+
+
 @pytest.mark.usefixtures("no_noise")
 @pytest.mark.parametrize("code", [5, 2.5])
 def test_undeclared_category(params, code):

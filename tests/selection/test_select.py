@@ -397,13 +397,16 @@ def test_chosen_parameters_select_and_continue_with_another_number_of_rounds():
     assert quick(settings=[{}]).params["max_depth"] == 6  # whatever a run's epsilon is
 
 
-@pytest.mark.parametrize(("name", "hint"), [("scoring", "`score`"), ("max_depth", "`params`")])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("scoring", "mean `score`"), ("max_depth", "in `params`"), ("n_iter", "mean `mean_runs`")],
+)
 def test_unknown_arguments_name_the_way(name, hint):
-    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*{hint}"):
         quick(**{name: "accuracy"})
     X, y = arrays(n=40)
     estimator = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
-    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
+    with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*{hint}"):
         estimator.fit_select(X, y, TWO, **{name: "accuracy"})
 
 

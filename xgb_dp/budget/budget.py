@@ -427,7 +427,13 @@ class Budget:
             BudgetError: The releases would exceed the total, or have a privacy unit that the
                 budget does not accept. Nothing is charged.
         """
-        name = one_unit(events)
+        try:
+            name = one_unit(events)
+        except (TypeError, AttributeError):
+            raise PrivacyParameterError(
+                "`events` must be a list of events of xgb_dp.accounting, such as "
+                "[GaussianEvent(...)]; an epsilon is not an event."
+            ) from None
         unit = unit or Unit(name, self.unit.group_size if name == self.unit.name else 1)
         return self._reserve(ReleaseRequest(tuple(events), True, unit, part), note, delta, None)[-1]
 

@@ -100,8 +100,9 @@ class BudgetUnit:
             f"{(unit or Unit(name)).phrase}, and its cost cannot be converted. Nothing was "
             "released. "
             + (
-                f"Train with {named.dp_privacy_id}; or, if no person has more than k rows, create "
-                "the budget with most_rows=k to charge row-level releases for k rows."
+                f"Pass {named.dp_privacy_id} (in evaluate and discover: privacy_id); or, if no "
+                "person has more than k rows, create the budget with most_rows=k to charge "
+                "row-level releases for k rows."
                 if whole.of_persons
                 else "Use a budget created with unit='person'."
             )

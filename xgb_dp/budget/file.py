@@ -148,9 +148,11 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
             text = file.read()
     except FileNotFoundError:
         return None, None
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a regular text file"
         raise failed(
-            f"The budget file {str(path)!r} cannot be read, so the spent budget is unknown",
+            f"The budget file {str(path)!r} cannot be read ({reason}), so the spent budget is "
+            "unknown",
             "Make it readable, or restore it from a copy that contains every training.",
         ) from None
     if status.st_nlink > 1:  # replacing one name would leave the other names with an old version

@@ -14,7 +14,7 @@ from ..data.arrays import describe_column_type
 from ..data.cells import MISSING
 from ..discovery.column_reader import DATES, KINDS, column_kinds
 from ..domain.columns import format_flow
-from ..domain.csv_text import Csv, check_columns
+from ..domain.csv_text import Csv, check_columns, check_extension
 from ..domain.data_files import Source, is_parquet, name_of
 from ..domain.domain import read_domain, read_header
 from ..engine.progress import progress
@@ -263,6 +263,8 @@ def split(given: Arguments) -> None:
             "DATA and both parts must have the same format, CSV or Parquet. Use the same file "
             "extension for all three."
         )
+    for path in paths:
+        check_extension(path)
     header = read_header(data, csv)
     if privacy_id is not None:
         check_columns([privacy_id], header)

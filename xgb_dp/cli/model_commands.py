@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from .. import policy
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
 from ..data.model_columns import check_columns
+from ..domain.csv_text import check_extension
 from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson
 from ..engine.saved_model import (
@@ -75,6 +77,7 @@ def predict(given: Arguments) -> None:
     out = given.out
     if out is not None:
         new_files([out], force=given.force)
+        check_extension(out if out.suffix else Path("stdout.csv"))
     booster = load_booster(given.model)
     domain = read_model_domain(booster, given.model, given.schema_file)
     if given.rate and domain.exposure is None:
@@ -252,8 +255,8 @@ def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
     declared = {**(domain.columns or {}), **domain.declared}.get(column)
     if declared is None or not declared.categories:
         raise PrivacyParameterError(
-            f"`--by {column}`: the column has no declared categories. Pass the values of its "
-            f"groups, as in --by {column}=0,1."
+            f"`--by {column}`: the schema of the model declares no categories of such a column. "
+            f"Check the name, or pass the values of its groups, as in --by {column}=0,1."
         )
     return {column: list(declared.categories)}
 

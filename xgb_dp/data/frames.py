@@ -127,7 +127,8 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
     """Refuse undeclared categories: their codes would depend on which rows are in the data."""
     if columns:
         raise PrivacyParameterError(
-            f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare every "
+            f"The categories of {what} are missing: {', '.join(map(repr, columns))}. If they "
+            "contain numbers, such as '1,234', convert them to numbers. Otherwise declare every "
             "category that may occur by name (the number of categories does not say which name has "
             f"which code): {alias('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. "
             f"{_HOW_TO_DECLARE} Drop columns that are not features, such as names and keys."

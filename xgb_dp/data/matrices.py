@@ -26,9 +26,10 @@ from weakref import WeakSet
 
 import numpy as np
 from xgboost import DMatrix
+from xgboost.core import XGBoostError
 
 from ..engine import native, workers
-from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError, named
+from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError, alias, named
 from .arrays import as_numbers, check_sparse
 from .cells import read_data
 from .frames import check_names, has_column, prepare_table
@@ -198,8 +199,6 @@ def private_matrix(
     **kwargs: Any,
 ) -> Any:
     """Build an ``xgboost.DMatrix``; no error message contains data."""
-    from xgboost import DMatrix
-
     meta = {name: kwargs.pop(name, None) for name in META}
     coded = read_data(prepare_table, data, categories)
     check_shape(coded)
@@ -211,12 +210,29 @@ def private_matrix(
         if not all(isinstance(name, str) for name in names):
             raise PrivacyParameterError("`feature_names` must be strings.")
         check_names(names)
-    matrix = read_data(DMatrix, coded, **kwargs)
+    try:
+        matrix = read_data(DMatrix, coded, **kwargs)
+    except RowDomainError:
+        _check_arguments(coded.shape[1], kwargs)
+        raise
     info = checked(meta, matrix.num_row())
     read_data(lambda: matrix.set_info(**info))
     if persons is not None:
         attach(matrix, encode_persons(persons, matrix.num_row()))
     return matrix
+
+
+def _check_arguments(width: int, arguments: Mapping[str, Any]) -> None:
+    """Show XGBoost's error about an argument: with a row of zeros it contains no cell."""
+    try:
+        DMatrix(np.zeros((1, width)), **arguments)
+    except (XGBoostError, TypeError, ValueError) as error:
+        given = ", ".join(name for name, value in arguments.items() if value is not None)
+        reason = " ".join(map(str, error.args))
+        raise PrivacyParameterError(
+            f"The data cannot be read with these arguments ({given}): {reason}. For example, "
+            "`missing` must be a number, and `feature_types` needs 'q', 'i' or 'c' for each column."
+        ) from None
 
 
 def check_shape(table: Any) -> None:
@@ -243,16 +259,16 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             finite |= array == np.inf
         if not finite.all():
             raise RowDomainError(
-                f"A row has a missing or infinite {META[name]} (`{name}`). Drop or replace it "
-                "row by row."
+                f"A row has a missing or infinite {META[name]} (`{alias(name)}`). Drop or replace "
+                "it row by row."
             )
         if name == "weight" and not (array >= 0).all():
             raise RowDomainError(
-                "A row has a negative weight (`weight`). Drop or replace it row by row."
+                f"A row has a negative weight ({named.weight}). Drop or replace it row by row."
             )
         per_row = array.ndim > 0 and len(array) == n
         if not per_row and (name != "base_margin" or array.size % max(n, 1)):
-            raise PrivacyParameterError(f"`{name}` must have one entry per row of the data.")
+            raise PrivacyParameterError(f"`{alias(name)}` must have one entry per row of the data.")
         out[name] = array
     return out
 

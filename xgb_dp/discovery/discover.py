@@ -28,7 +28,7 @@ from ..data.ids import encode_persons, read_id_column
 from ..domain.columns import read_day
 from ..engine import native
 from ..engine.progress import progress
-from ..errors import BudgetError, PrivacyParameterError, spelling
+from ..errors import BudgetError, PrivacyParameterError, RowDomainError, spelling
 from ..mechanisms.mechanism import count_noise
 from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_strings
 from ..parameters.parse import parse_target
@@ -141,10 +141,13 @@ class _ColumnCells:
         with progress("discover", len(kinds)) as step:
             for name, kind in kinds.items():
                 step(name)
-                if kind == "text":
-                    strings[name] = read_strings(cells[name], missing)
-                else:
-                    numbers[name] = read_numbers(cells[name], kind, since, missing)
+                try:
+                    if kind == "text":
+                        strings[name] = read_strings(cells[name], missing)
+                    else:
+                        numbers[name] = read_numbers(cells[name], kind, since, missing)
+                except RowDomainError as error:
+                    raise RowDomainError(f"{name!r}: {error}") from None
         column = privacy_id if isinstance(privacy_id, str) else read_id_column(privacy_id)
         return cls(kinds, strings, numbers, codes, column, tuple(missing), since)
 

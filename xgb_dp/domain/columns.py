@@ -127,7 +127,7 @@ def parse_classes(name: str, value: Any) -> Declared:
     """Parse the classes of a target."""
     classes = parse_categories(name, value)
     if len(classes) < 2:
-        raise PrivacyParameterError(f"{name} must name at least two classes.")
+        raise PrivacyParameterError(f"{name} must name at least two classes, such as no,yes.")
     return classes
 
 

@@ -189,15 +189,22 @@ def refuse_lines(path: Path, form: Csv, columns: int, line: int, block: bytes) -
             refuse_line(path, number, wrong)
 
 
-def read_blocks(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of complete lines in UTF-8, each with the number of its first line."""
+def check_extension(path: Path) -> str | None:
+    """Refuse unsupported types of data files; return the module that decompresses this file."""
     kinds = [suffix.lower() for suffix in path.suffixes]
     packed = _PACKED.get(kinds[-1]) if kinds else None
-    if not kinds or kinds[-1 if packed is None else -2 :][0] not in _STRINGS:
+    is_csv = kinds and kinds[-1 if packed is None else -2 :][0] in _STRINGS
+    if not (is_csv or kinds[-1:] in ([".parquet"], [".pq"])):
         raise PrivacyParameterError(
             f"{path.name}: unsupported file type. Use .csv, .tsv or .txt, optionally compressed "
             "(.csv.gz, .csv.bz2, .csv.xz), .parquet, or a folder of such files."
         )
+    return packed
+
+
+def read_blocks(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of complete lines in UTF-8, each with the number of its first line."""
+    packed = check_extension(path)
     with reading_errors(path):
         module = None if packed is None else importlib.import_module(packed)
     decoder = None if form.is_utf8 else codecs.getincrementaldecoder(form.encoding)()

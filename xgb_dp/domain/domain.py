@@ -268,9 +268,15 @@ def _not_in(name: str, header: Sequence[str]) -> str:
     if name in header:
         return f"Column {name!r} occurs more than once in the file. Rename or remove duplicates."
     # Names in the file are not shown: without a header line they would be cells of a row.
+    if len(header) == 1:
+        hint = "If another character separates the columns, pass it as --separator."
+    elif "," in name:
+        hint = "If these are several columns, repeat the option for each of them."
+    else:
+        hint = "Run `xgb-dp schema FILE` to list them."
     return (
         f"The file has no column {name!r} among its {len(header)} columns. The first line of a CSV "
-        "file must contain the column names; run `xgb-dp schema FILE` to list them."
+        f"file must contain the column names. {hint}"
     )
 
 

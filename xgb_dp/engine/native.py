@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 import secrets
 import sys
@@ -272,7 +273,11 @@ def _redirect() -> Any:
 
 
 def use_private_build() -> None:
-    """Make ``import xgboost`` return the private build from now on, even with a stock package."""
+    """Make ``import xgboost`` return the private build from now on, even with a stock package.
+
+    XGBoost reads the variable for every error: without it, a list of addresses ends the message.
+    """
+    os.environ.setdefault("DMLC_LOG_STACK_TRACE_DEPTH", "0")
     redirect = _redirect()
     if redirect is not None:
         redirect.take()

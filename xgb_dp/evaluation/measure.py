@@ -20,6 +20,7 @@ from ..noisy_sums import release
 from ..parameters import parse
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
+from ..request.names import takes
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import ScoreGrid, one_thread
 from .means import OF_MEANS
@@ -53,6 +54,7 @@ _NO_IDS = (
 _MOST_ROWS = 256  # the least weight of a person is 2^8, and each of their rows must have a weight
 
 
+@takes()
 def evaluate(
     model: Any,
     data: Any,

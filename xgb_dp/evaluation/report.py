@@ -260,6 +260,11 @@ class EvaluationReport:
                 pair (fp, fn).
             selection_rate: Share of rows to select, in (0, 1]. Pass either this or `cost`.
         """
+        if self.kind != "binary":
+            raise PrivacyParameterError(
+                "`threshold` requires the report of a binary classifier (two classes). Use the "
+                "predictions of this model unchanged."
+            )
         if selection_rate is not None and cost is None:
             return float(self.overall.threshold_at(selection_rate))
         fp, fn = read_cost(cost if selection_rate is None else None)

@@ -24,6 +24,7 @@ from ..engine.native import split_rows
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias, spelling
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
+from ..request.names import takes
 
 _ASSIGNMENT_BITS = 32
 """Bits of the random integer that assigns a row, compared with the share of the test part."""
@@ -55,6 +56,7 @@ class Split:
         return f"Split(name={self.name!r}, unit={self.unit!r})"
 
 
+@takes()
 def split(
     data: Any,
     *,

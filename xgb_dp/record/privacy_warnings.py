@@ -22,7 +22,7 @@ from ..accounting import GaussianEvent, Unit, make_accountant
 from ..accounting.events import plain_events
 from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import ONE_ROW, all_same
-from ..errors import PrivacyWarning
+from ..errors import PrivacyWarning, named
 from ..parameters.parse import OpenRounds
 from ..request.names import looks_like_id
 from .formatting import round_up
@@ -102,6 +102,17 @@ def learning_rate_warnings(settings: Config) -> list[str]:
         f"{_STEPS:g}, because noise and clipping already make each step small. On our data sets, "
         "a smaller product cost up to 0.2 of R2 or 0.04 of AUC. Omit `eta` or `num_boost_round`, "
         "or raise one of them."
+    ]
+
+
+def seed_warnings(settings: Config) -> list[str]:
+    """Warn that a seed has no effect."""
+    if "seed" not in settings.given:
+        return []
+    return [
+        f"{named.seed} has no effect: every private training draws fresh noise, because anyone who "
+        "knows the seed could remove the noise. Remove it. In tests, use "
+        "xgb_dp.testing.fixed_noise."
     ]
 
 

@@ -36,28 +36,40 @@ NEUTRAL: dict[str, Any] = {
 
 _DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
 _BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
-_NOISE = ("dp_noise_multiplier", "noise_multiplier", "dp_sigma", "sigma")
+_NOISE = ("dp_noise_multiplier", "noise_multiplier", "noise_scale", "dp_sigma", "sigma")
 _FOR_TREES = "columns are sampled per tree only; use colsample_bytree"
-_ELSEWHERE = {
-    "bounds": "dp_feature_bounds",
-    "data_bounds": "dp_feature_bounds",
-    "depth": "max_depth",
-    "feature_fraction": "colsample_bytree",
-    "iterations": "num_boost_round",
-    "l2_leaf_reg": "lambda",
-    "lambda_l2": "lambda",
-    "max_iter": "num_boost_round",
-    "min_sum_hessian_in_leaf": "min_child_weight",
-    "min_samples_leaf": "min_child_weight",
-    "num_leaves": "max_depth",
-    "num_iterations": "num_boost_round",
-    "target_epsilon": "dp_epsilon",
-    "target_delta": "dp_delta",
+_SYNONYMS = {
+    "alpha": "lambda_l1",
+    "colsample_bytree": "feature_fraction max_features rsm",
+    "dp_categories": "cat_features categorical_feature categorical_features",
+    "dp_delta": "target_delta",
+    "dp_epsilon": "target_epsilon",
+    "dp_feature_bounds": "bounds data_bounds",
+    "dp_gradient_bound": "clip dp_clip l2_norm_clip max_grad_norm",
+    "dp_privacy_id": "group groups group_id user_id",
+    "dp_target_bounds": "target",
+    "eta": "shrinkage",
+    "eval_metric": "metric",
+    "gamma": "min_split_gain",
+    "interaction_constraints": "interaction_cst",
+    "lambda": "l2_leaf_reg l2_regularization lambda_l2",
+    "max_bin": "border_count max_bins",
+    "max_depth": "depth max_leaf_nodes num_leaves",
+    "min_child_weight": "min_data_in_leaf min_samples_leaf min_sum_hessian_in_leaf",
+    "monotone_constraints": "monotonic_cst",
+    "nthread": "num_threads thread_count",
+    "num_boost_round": "iterations max_iter n_estimators n_iter num_iterations num_rounds rounds",
+    "objective": "criterion loss loss_function",
+    "scale_pos_weight": "class_weight class_weights is_unbalance",
+    "seed": "random_seed",
+    "subsample": "bagging_fraction max_samples",
+    "verbosity": "silent verbose",
 }
-"""Names in LightGBM, CatBoost, scikit-learn, Opacus and diffprivlib, and the closest one here."""
+"""The closest parameter to names of LightGBM, CatBoost, scikit-learn, Opacus and diffprivlib."""
+_ELSEWHERE = {other: name for name, others in _SYNONYMS.items() for other in others.split()}
 REFUSED: dict[str, str] = {
     "booster": "only gbtree has private leaves and splits",
-    "device": "private training runs on the CPU",
+    **dict.fromkeys(("device", "gpu_id", "predictor"), "private training runs on the CPU"),
     "sampling_method": "gradient-based sampling depends on the exact gradients of all rows",
     "colsample_bylevel": _FOR_TREES,
     "colsample_bynode": f"{_FOR_TREES}. "
@@ -73,11 +85,12 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(_BY_SUMS, "private splits do not sort categories by their sums"),
     "max_cached_hist_node": "the private updater manages its own histograms",
     "extmem_single_page": "the private updater manages its own pages",
-    "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
     "budget": "it is not a parameter; use xgb_dp.Budget(path).train(params, dtrain, rounds)",
     **dict.fromkeys(
         _NOISE, "the noise is calibrated from dp_epsilon and dp_delta (see xgb-dp calibrate)"
     ),
+    "schema": "xgboost.train takes the parameters of a discovery; pass {**params, "
+    "**discovery.params()}",
     "dp_plan": "xgb_dp computes the plan; pass dp_epsilon and dp_delta instead",
     "dp_state": "xgb_dp computes it from the released values",
 }
@@ -91,7 +104,8 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
     except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
             "`params` must be a dictionary or a list of (name, value) pairs; got a "
-            f"{type(params).__name__}."
+            f"{type(params).__name__}. An estimator has its own `fit` and `fit_select`, and a "
+            "parameter `budget`."
         ) from None
     flat: dict[str, Any] = {}
     for name, value in pairs:
@@ -173,16 +187,65 @@ def check_names(params: Mapping[str, Any]) -> None:
             raise PrivacyRefusal(
                 f"`{name}` is refused in private training: {REFUSED[name]}. Remove it{fix}."
             )
-        if name in _ELSEWHERE:
-            near = [_ELSEWHERE[name]]
-        else:
-            near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
-        hint = f" Did you mean `{alias(near[0])}`?" if near else ""
+        near = _ELSEWHERE.get(name) or _closest(name, [*PARAMETERS, *ALIASES])
+        hint = f"Did you mean `{alias(near)}`?" if near else "Remove it."
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
         raise kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only "
-            f"parameters known to be safe.{hint} See the parameter table in the documentation."
+            f"parameters known to be safe. {hint} See the parameter table in the documentation."
         )
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably misspelled, or an empty string."""
+    names = {short: one for one in known for short in (one.removeprefix("dp_"), one)}
+    return next((names[n] for n in difflib.get_close_matches(name, names, 1, cutoff=0.8)), "")
+
+
+_SAME_ARGUMENTS = {
+    **dict.fromkeys(("metric", "metrics", "eval_metric", "scoring"), "score"),
+    **dict.fromkeys(("n_iter", "n_trials"), "mean_runs"),
+    **dict.fromkeys(("max_eps", "epsilon"), "max_epsilon"),
+    "cv": "validation",
+    "param_grid": "settings",
+    "sensitive_features": "by",
+    "test_size": "test",
+    "weight": "sample_weight",
+    "weights": "sample_weight",
+}
+"""Arguments of scikit-learn, Optuna and fairlearn, and ours with the same meaning."""
+
+
+def refuse_unknown(
+    function: str, given: Iterable[str], accepted: Iterable[str], of_model: Iterable[str] = ()
+) -> None:
+    """Refuse arguments that a function does not have, and name the one that was probably meant.
+
+    Args:
+        function: Name of the function.
+        given: Names of its keyword arguments.
+        accepted: Names of its parameters.
+        of_model: Names of the parameters of the estimator that it fits.
+    """
+    accepted = list(accepted)
+    for name in (name for name in given if name not in accepted):
+        if "privacy_id" in accepted and (name in ("group", "groups", "qid") or looks_like_id(name)):
+            hint = (
+                "To protect all rows of a person together, pass one id per row, or the name of the "
+                "id column, as `privacy_id`."
+            )
+        elif name in ("random_state", "seed"):
+            hint = "Remove it: private random choices cannot be repeated."
+        elif name in of_model:
+            hint = "It is a parameter of the estimator: pass it to the constructor."
+        elif "params" in accepted and (name in PARAMETERS or name in ALIASES):
+            hint = "It is a parameter of the training: pass it in `params`."
+        else:
+            near = _SAME_ARGUMENTS.get(name, name)
+            near = near if near in accepted else _closest(name, accepted)
+            known = ", ".join(f"`{one}`" for one in accepted)
+            hint = f"Did you mean `{near}`?" if near else f"Its arguments are {known}."
+        raise PrivacyParameterError(f"`{_shown(name)}` is not an argument of `{function}`. {hint}")
 
 
 def _shown(name: str) -> str:
@@ -252,13 +315,20 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        plain = [p for p in plain if p.name != "self"]
+        called = function.__qualname__.partition(".")[0]
+        shown = f"{called}{inspect.Signature(plain)}"
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
                 given = signature.bind(*args, **kwargs).arguments
-            except TypeError:
-                return function(*args, **kwargs)  # Python's own error names the argument
+            except TypeError as error:
+                refuse_unknown(called, kwargs, [p.name for p in plain])
+                pairs = "positional" in str(error) and "data" in signature.parameters
+                pair = " Pass X and y as one pair (X, y)." if pairs else ""
+                raise TypeError(f"{called}() {error}. Call {shown}.{pair}") from None
             for name in (name for name in kinds if name in given):
                 (is_kind, words), value = _KINDS[kinds[name]], given[name]
                 optional = signature.parameters[name].default is None

@@ -342,7 +342,8 @@ def _feature(s: Config, index: int) -> Feature:
         if index not in categories:
             raise PrivacyParameterError(
                 f"{named.dp_categories} does not declare the categorical feature {name}. Declare "
-                "every category that may occur, because the categories that do occur are private."
+                "every category that may occur, because the categories that do occur are private; "
+                "xgb_dp.discover finds common ones with noise."
             )
         size = _category_count(name, categories[index], schema.dictionaries.get(index))
         return Feature("categorical", size=size)

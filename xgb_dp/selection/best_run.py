@@ -34,13 +34,12 @@ from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import concerns, warn
 from ..record.selection_record import Run, best_of, complete
 from ..request.default_plans import settings_of_sizes
-from ..request.names import flatten
+from ..request.names import flatten, takes
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..training.input_checks import CallSite, check_rows, read_matrix
 from ..training.prepare import prepare
 from ..training.run import Training, released_by, with_discovery
-from . import SCORES
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
 
@@ -169,6 +168,7 @@ class Selection:
         return privacy_report(self.booster)
 
 
+@takes()
 def select(
     params: Mapping[str, Any],
     dtrain: Any,
@@ -185,7 +185,6 @@ def select(
     group_size: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
-    **unknown: Any,
 ) -> Selection:
     """Select the best settings on private rows, for one (epsilon, delta) in total.
 
@@ -235,7 +234,6 @@ def select(
         >>> best.setting["max_depth"] in (2, 4), best.score_name
         (True, 'log_loss')
     """
-    _refuse_unknown(unknown)
     target = parse.parse_target(epsilon, delta)
     given = {"privacy_id": privacy_id, "group_size": group_size}
     unit_params = {f"dp_{name}": value for name, value in given.items() if value is not None}
@@ -270,17 +268,6 @@ def select(
         with progress("select: train and score"):  # one step: the number of runs is secret
             best = _best_run(candidates, plan, chosen_score, fit, valid)
         return _result(best, chosen_score, target, rows.part, entry, discovery)
-
-
-def _refuse_unknown(unknown: Mapping[str, Any]) -> None:
-    """Raise an error for unknown arguments that suggests the right one."""
-    for name in unknown:
-        hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
-        raise PrivacyParameterError(
-            f"`{name}` is not an argument of select. Use {hint}: models are compared by a noisy "
-            f"`score` (one of {', '.join(SCORES)}), and model parameters are set in `params` and "
-            "`settings`."
-        )
 
 
 def _repetitions(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:

@@ -114,8 +114,8 @@ def _trial(
     for name in ("dp_epsilon", "dp_delta"):
         if name in user:
             raise PrivacyParameterError(
-                f"{name} cannot be set for individual trainings of a selection. Omit it; it is "
-                "derived from the budget of the selection."
+                f"`{name}` cannot be set for individual trainings of a selection. Remove it; it "
+                "is derived from the budget of the selection."
             )
     request = Request.parse({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, rounds)
     settings = checked(request, schema, policy_in_force())

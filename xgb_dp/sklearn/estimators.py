@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -62,7 +63,7 @@ from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import needs_margins, parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import made_of
-from ..request.names import read_one
+from ..request.names import read_one, refuse_unknown
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
 from ..training.call_stack import refuse_searches, warn_of_exact_fits
@@ -85,15 +86,6 @@ def read_id_column(booster: Any) -> str | None:
     with suppress(LedgerError):
         return parse_ledger(booster.attr(LEDGER)).unit.column
     return None
-
-
-def refuse_ids(arguments: Mapping[str, Any]) -> None:
-    """Refuse group arguments of other interfaces, which could be meant as privacy ids."""
-    if groups := sorted({"group", "groups", "qid"} & set(arguments)):
-        raise PrivacyParameterError(
-            f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person together, "
-            "pass one id per row, or the name of the id column, as `privacy_id`."
-        )
 
 
 def encode_y(labels: Any, classes: np.ndarray | None) -> Any:
@@ -133,8 +125,20 @@ _FILE_KEYS = (
 )  # fmt: skip
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
-_ERROR_NAMES = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
-              "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
+_ERROR_NAMES = {
+    **_ESTIMATOR_NAMES,
+    "alpha": "reg_alpha",
+    "dp_classes": "classes",
+    "dp_discovered": "schema",
+    "dp_privacy_id": "fit(..., privacy_id=)",
+    "dp_target_bounds": "target_bounds",
+    "eta": "learning_rate",
+    "label": "y",
+    "lambda": "reg_lambda",
+    "nthread": "n_jobs",
+    "seed": "random_state",
+    "weight": "sample_weight",
+}
 
 P = TypeVar("P", bound="PrivateEstimator")
 Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
@@ -331,11 +335,11 @@ class PrivateEstimator(XGBModel):
             RowDomainError: A row lies outside the declared domain.
         """
         classes = self._permitted_classes()
-        refuse_ids(kwargs)
+        accepted = [*signature(super().fit).parameters, "privacy_id"]
+        refuse_unknown("fit", kwargs, accepted, self.get_params())
         given = {"sample_weight": sample_weight, "base_margin": base_margin}
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
-        read_one({"verbosity": self.verbosity}, "verbosity")  # validate before XGBoost uses it
         check_sample(X, self.get_xgb_params().get("dp_public_data"))
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
@@ -433,7 +437,16 @@ class PrivateEstimator(XGBModel):
                 "`tree_method` of a private estimator must be 'dp_hist' or 'dp_approx'. To train "
                 "without privacy, use xgboost.XGBClassifier or XGBRegressor."
             )
-        classes = self._declared_classes()
+        for name, value in (("verbosity", self.verbosity), ("nthread", self.n_jobs)):
+            read_one({name: value}, name)  # before XGBoost uses it
+        classes, objective = self._declared_classes(), self.objective
+        known = OBJECTIVES.get(objective) if isinstance(objective, str) else None
+        if known is not None and (known.kind == "regression") != (classes is None):
+            raise PrivacyParameterError(
+                f"`objective`={objective!r} is for a "
+                f"{'classifier' if classes is None else 'regressor'}. Use "
+                f"{'DPXGBClassifier' if classes is None else 'DPXGBRegressor'}."
+            )
         if (rules := policy.in_force()) is not None:
             # XGBoost has not chosen the objective yet, so only the dp_* parameters are checked.
             params = self.get_xgb_params().items()

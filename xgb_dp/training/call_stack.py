@@ -36,8 +36,15 @@ _THRESHOLD = (
     "xgb_dp.evaluate(model, rows, ...).threshold(cost=...)."
 )
 _ALONE = "Call `fit` of the private model itself, on the original rows."
-_ROUNDS = "Call `fit` of one model itself, and set its number of trees with `n_estimators`."
-_APART = "Call `fit` of each model itself, and average their `predict_proba`."
+_STACK = (
+    f"{_ALONE} To combine several models, train each with one `budget` (xgb_dp.Budget), and "
+    "average their predictions."
+)
+_ROUNDS = (
+    "Call `fit` of one model itself, and set its number of trees with `n_estimators`. To average "
+    "several models, train each on all rows with one `budget` (xgb_dp.Budget)."
+)
+_APART = "Call `fit` of each model itself, with one `budget`, and average their `predict_proba`."
 _EACH_CLASS = "Declare all classes and train one multiclass model: DPXGBClassifier(classes=[...])."
 _CODES = (
     "it encodes the labels by the classes that occur, so one row can change the labels of all "
@@ -61,7 +68,7 @@ _REFUSED = {
     "sklearn.ensemble._stacking": (
         "it trains on predictions of other models, and one row changes these predictions for all "
         "rows",
-        _ALONE,
+        _STACK,
     ),
     "sklearn.ensemble._weight_boosting": (
         "it weights the rows by the exact errors of earlier models",
@@ -116,12 +123,14 @@ _REFUSED = {
 The first entry found on the call stack determines the message, so specific entries come first.
 """
 _SEARCHES = ("sklearn.model_selection._search", "sklearn.model_selection._validation.")
-_EXACT_FITS = (
-    "sklearn.calibration",
-    "sklearn.ensemble._stacking",
-    "sklearn.model_selection",
-)
-"""Modules with fitting functions that use the predictions of an already fitted model."""
+_EXACT_FITS = {
+    **dict.fromkeys(
+        ("sklearn.calibration", "sklearn.ensemble._stacking", "sklearn.model_selection"),
+        ("fit", "_fit"),
+    ),
+    "sklearn.inspection": ("",),
+}
+"""Modules with functions that use the predictions of an already fitted model, by their prefix."""
 
 
 def refuse_meta_estimators(*, binary: bool, recorded: bool) -> None:
@@ -139,9 +148,9 @@ def refuse_meta_estimators(*, binary: bool, recorded: bool) -> None:
 
 def _refuse_listed(stack: list[tuple[str, FrameType]]) -> None:
     for name, (reason, instead) in _REFUSED.items():
-        for caller, _ in stack:
-            if caller == name or caller.startswith(name + "."):
-                _refuse(caller, reason, instead)
+        inside = [one for one in stack if f"{one[0]}.".startswith(f"{name}.")]
+        if inside:
+            _refuse(*inside[-1], reason, instead)
 
 
 def refuse_searches() -> None:
@@ -169,6 +178,7 @@ def _refuse_some(caller: str, frame: FrameType, recorded: bool) -> None:
     if caller == "sklearn.feature_selection._rfe._fit" and not recorded:
         _refuse(
             caller,
+            frame,
             "it trains several models on the same rows, but only the last ledger remains",
             "Use a budget that records every training: set_params(budget=...), or "
             "`with xgb_dp.Budget(...).drawing(): ...` around the call. To choose among sets of "
@@ -177,6 +187,7 @@ def _refuse_some(caller: str, frame: FrameType, recorded: bool) -> None:
     if caller == "sklearn.multioutput.fit" and getattr(target, "cv", None) is not None:
         _refuse(
             caller,
+            frame,
             "with `cv` it trains on predictions of other models, and one row changes these "
             "predictions for all rows",
             "Set cv=None: each model is then trained on the preceding labels.",
@@ -184,6 +195,7 @@ def _refuse_some(caller: str, frame: FrameType, recorded: bool) -> None:
     if caller == "sklearn.compose._target.fit" and getattr(target, "transformer", None) is not None:
         _refuse(
             caller,
+            frame,
             "its `transformer` can compute labels from all rows",
             "Use `func` and `inverse_func`, which transform each label independently.",
         )
@@ -191,14 +203,14 @@ def _refuse_some(caller: str, frame: FrameType, recorded: bool) -> None:
         from sklearn.base import is_classifier
 
         if is_classifier(frame.f_locals["estimator"]):
-            _refuse(caller, _CODES, _APART)
+            _refuse(caller, frame, _CODES, _APART)
 
 
 def warn_of_exact_fits() -> None:
     """Warn if a caller fits or scores the predictions of a private model without noise."""
     functions = [caller.rpartition(".") for caller, _ in callers()]
-    for module in _EXACT_FITS:
-        if any(m.startswith(module) and f.startswith(("fit", "_fit")) for m, _, f in functions):
+    for module, prefixes in _EXACT_FITS.items():
+        if any(m.startswith(module) and f.startswith(prefixes) for m, _, f in functions):
             warnings.warn(
                 f"A private model predicts inside {module}, which fits or scores these predictions "
                 "without noise, so no epsilon covers the result. Do not release it if the rows are "
@@ -210,9 +222,13 @@ def warn_of_exact_fits() -> None:
             return
 
 
-def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
+def _refuse(caller: str, frame: FrameType, reason: str, instead: str) -> NoReturn:
+    """Raise an error that names the caller as users do: sklearn.ensemble.BaggingClassifier."""
+    package, function = ".".join(caller.split(".")[:2]), caller.rpartition(".")[2]
+    known = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else function
+    shown = package if known.startswith(("_", "<")) else f"{package}.{known}"
     raise PrivacyRefusal(
-        f"Private training is refused inside {caller}: {reason}. No epsilon covers this. {instead}"
+        f"Private training is refused inside {shown}: {reason}. No epsilon covers this. {instead}"
     )
 
 

@@ -49,13 +49,15 @@ def read_matrix(dtrain: Any) -> Schema:
     """Read the schema of a training matrix; refuse matrices without plain, independent rows."""
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
-            f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
+            f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}. Create it with "
+            "xgboost.DMatrix(X, label=y)."
         )
     _check_plain(dtrain, "`dtrain`")
     if len(dtrain.get_uint_info("group_ptr")):
         raise PrivacyRefusal(
             "Query groups (`group`, `qid`) are refused: rows of a group depend on each "
-            "other, and weights would apply to groups. Remove them from the DMatrix."
+            "other, and weights would apply to groups. Remove them from the DMatrix. To protect "
+            f"all rows of a person together, pass one id per row as {named.dp_privacy_id}."
         )
     return read_schema(dtrain)
 
@@ -253,7 +255,7 @@ class CallSite:
             for callback in self.callbacks:
                 _check_folder(callback)
         except Exception as error:
-            text = str(error).split("Stack trace")[0].strip() or type(error).__name__
+            text = str(error).strip() or type(error).__name__
             raise PrivacyParameterError(
                 "Training would fail in its first round. Check `evals`, `eval_metric`, "
                 "`custom_metric`, `callbacks`, `early_stopping_rounds`, `maximize`, `verbose_eval` "
@@ -303,6 +305,8 @@ def check_rows(dtrain: Any, s: Config, plan_text: str) -> None:
     if s.objective.intervals:
         row_checks.check_intervals(lower, upper, n)
     else:
+        if n and not labels.size:
+            raise PrivacyParameterError("`dtrain` has no labels. Pass xgboost.DMatrix(X, label=y).")
         if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
                 f"`dtrain` must have {s.labels} label{'s' if s.labels > 1 else ''} per row, one "
