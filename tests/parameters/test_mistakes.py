@@ -138,7 +138,7 @@ MISTAKES = [
     (lambda: fitted(["c"], objective="reg:squarederror"), "Use DPXGBRegressor"),
     (lambda: of_strings(), "such as '1,234', convert them"),
     (array_after_names, "Pass a data frame with the columns ['t']"),
-    (text_after_numbers, "convert them to numbers"),
+    (text_after_numbers, "is not a column of numbers, but was one"),
     *(
         (lambda name=name: refitted(**{name: [1] * 60}), "as `privacy_id`")
         for name in ("groups", "group", "qid", "privacy_ids", "user_id")
@@ -157,7 +157,6 @@ MISTAKES = [
     (lambda: xgb_dp.split(table(), stratify=[1] * 60), "Its arguments are `data`, `test`"),
     (lambda: evaluated(metric="auc"), "Its arguments are `model`, `data`"),
     (lambda: evaluated().threshold((1, 5)), "requires the report of a binary classifier"),
-    (lambda: evaluated().calibrated(None), "requires the report of a binary classifier"),
     (lambda: xgb_dp.Budget.reserve(None, 1.0), "an epsilon is not an event"),
     (lambda: xgb_dp.Budget.reserve(None, [(1.0, 1e-6)]), "an epsilon is not an event"),
 ]

@@ -42,6 +42,10 @@ _MOST_SHOWN = 10  # columns per warning
 _APART = 1.96 * math.sqrt(2.0)  # smallest visible difference of two counts, in their deviations
 _GROUPS = 10.0  # a model needs rows for this many groups of which it sees the difference
 _TINY_DELTA, _SMALL_DELTA = 1e-6, 1e-3  # times the number of rows
+_SEED = (
+    "{} has no effect: every private training draws fresh noise, because anyone who knows the seed "
+    "could remove the noise. Remove it. In tests, use xgb_dp.testing.fixed_noise."
+)
 _FAR_TOO_WIDE = 8.0  # ratio of the target bounds to the released label range
 
 
@@ -80,14 +84,16 @@ def warn(strings: Iterable[str]) -> None:
 
 
 def target_warnings(settings: Config) -> list[str]:
-    """Describe the weaknesses of a training's target (epsilon, delta)."""
+    """Describe the weaknesses of a training's target (epsilon, delta); name a seed."""
+    seed = [_SEED.format(named.seed)] if "seed" in settings.given else []
     if math.isinf(settings.epsilon):
         return [
+            *seed,
             "`dp_epsilon` is infinite: the training adds no noise, for debugging only, and the "
-            "model is NOT private."
+            "model is NOT private.",
         ]
     public_num_rows, unit = settings["dp_public_num_rows"], settings.privacy_unit
-    return concerns(settings.epsilon, settings.delta, public_num_rows, unit)
+    return [*seed, *concerns(settings.epsilon, settings.delta, public_num_rows, unit)]
 
 
 def learning_rate_warnings(settings: Config) -> list[str]:
@@ -102,17 +108,6 @@ def learning_rate_warnings(settings: Config) -> list[str]:
         f"{_STEPS:g}, because noise and clipping already make each step small. On our data sets, "
         "a smaller product cost up to 0.2 of R2 or 0.04 of AUC. Omit `eta` or `num_boost_round`, "
         "or raise one of them."
-    ]
-
-
-def seed_warnings(settings: Config) -> list[str]:
-    """Warn that a seed has no effect."""
-    if "seed" not in settings.given:
-        return []
-    return [
-        f"{named.seed} has no effect: every private training draws fresh noise, because anyone who "
-        "knows the seed could remove the noise. Remove it. In tests, use "
-        "xgb_dp.testing.fixed_noise."
     ]
 
 

@@ -155,7 +155,6 @@ def _prepared(
     claimed, without_budget = training.claim(), not context.in_force
     strings = [
         *privacy_warnings.target_warnings(settings),
-        *privacy_warnings.seed_warnings(settings),
         *fitted_step_warnings(steps),
         *privacy_warnings.id_column_warnings(schema, ids is not None),
         *_claim_warnings(dtrain, claimed, settings, without_budget=without_budget),
