@@ -207,6 +207,19 @@ Presets other than the default require public bounds for all numeric columns
 (`dp_feature_bounds`). Multi-class objectives work with presets that use Newton leaves and
 `dp_gradient_clip="row_weight"`.
 """
+REFERENCES = """\
+## References
+
+* Grislain, Gonzalvez. DP-XGBoost: Private Machine Learning at Scale. arXiv:2110.12770, 2021.
+* Li, Wu, Wen, He. Privacy-Preserving Gradient Boosting Decision Trees. AAAI 2020,
+  arXiv:1911.04209.
+* Maddock, Cormode, Wang, Maple, Jha. Federated Boosted Decision Trees with Differential Privacy.
+  CCS 2022, arXiv:2210.02910.
+* Nori, Caruana, Bu, Shen, Kulkarni. Accuracy, Interpretability, and Differential Privacy via
+  Explainable Boosting. ICML 2021, arXiv:2106.09680.
+* Revisiting Differentially Private XGBoost: Are Random Decision Trees Really Better than Greedy
+  Ones? OpenReview bCynxWndWY, 2023 (anonymous, withdrawn).
+"""
 SEVERAL = 2
 """Presets that must share a difference for it to be listed once."""
 
@@ -230,7 +243,7 @@ def presets_page() -> str:
     for name, section in sections.items():
         if section:
             lines += ["", f"## {name}", "", *section]
-    return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
+    return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + f"\n\n{REFERENCES}"
 
 
 def _section(preset: Preset, shared: Container[str]) -> list[str]:
