@@ -139,3 +139,11 @@ def test_a_model_without_a_ledger_takes_the_old_path():
     stock = xgb.train({"nthread": 1}, xgb.DMatrix(rows, LABELS), 3)
     swapped = rows.select(["b", "a"])
     assert not np.array_equal(stock.inplace_predict(rows), stock.inplace_predict(swapped))
+
+
+@pytest.mark.parametrize("kind", ["gblinear", "dart"])
+def test_models_of_other_boosters_store_no_names(kind):
+    X = RIGHT[["a", "b"]].to_numpy()
+    params = {"booster": kind, "objective": "binary:logistic", "nthread": 1}
+    stock = xgb.train(params, xgb.DMatrix(X, LABELS), 3)
+    assert float(judge(stock, (X, LABELS)).auc) > 0.5

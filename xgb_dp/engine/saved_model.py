@@ -228,13 +228,6 @@ class SavedModel(ModelJson):
             start = math.log(start) - math.log1p(-start)
         return start
 
-    @property
-    def categories(self) -> dict[int, list[Any]]:
-        """The stored categories by column index: names as bytes, or numbers."""
-        model = self.part(BOOSTER).get("model", {})
-        listed = map(_categories, model.get("cats", {}).get("enc", []))
-        return {i: categories for i, categories in enumerate(listed) if categories}
-
     def strings_without_trees(self) -> dict[str, str]:
         """Return everything except the trees that affects predictions, as strings by name.
 
@@ -336,14 +329,6 @@ def is_number(text: Any) -> bool:
     return True
 
 
-def _categories(column: Mapping[str, Any]) -> list[Any]:
-    values, ends = column["values"], column.get("offsets")
-    if ends is None:
-        return list(values)
-    text = bytes(v & 0xFF for v in values)
-    return [text[a:b] for a, b in pairwise(ends)]
-
-
 def as_bytes(categories: Mapping[int, Sequence[Any]]) -> dict[int, list[bytes]]:
     """Return stored categories as bytes, by column index."""
     return {
@@ -353,19 +338,21 @@ def as_bytes(categories: Mapping[int, Sequence[Any]]) -> dict[int, list[bytes]]:
 
 
 def category_names(owner: Any) -> dict[int, tuple[Any, ...]]:
-    """Return the categories in a Booster or DMatrix by column index: names as bytes, or numbers.
-
-    Unlike :attr:`SavedModel.categories`, this does not read the trees.
-    """
+    """Return the categories in a Booster or DMatrix by column index: names as bytes, or numbers."""
     from xgboost import DMatrix
-    from xgboost.core import _LIB, _check_call
+    from xgboost.core import _LIB, XGBoostError, _check_call
 
     kind = "DMatrix" if isinstance(owner, DMatrix) else "Booster"
     if kind == "Booster":
         owner.num_features()  # completes a model that was loaded or copied
     export = getattr(_LIB, f"XG{kind}GetCategoriesExportToArrow")
     handle, text = ctypes.c_void_p(), ctypes.c_char_p()
-    _check_call(export(owner.handle, None, ctypes.byref(handle), ctypes.byref(text)))
+    try:
+        _check_call(export(owner.handle, None, ctypes.byref(handle), ctypes.byref(text)))
+    except XGBoostError:
+        if kind == "Booster" and ModelJson.from_config(owner).booster == "gblinear":
+            return {}
+        raise
     try:
         names: dict[int, tuple[Any, ...]] = {}
         for index, column in enumerate(json.loads(text.value or b"[]")):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..engine.saved_model import SavedModel, as_bytes, load_booster
+from ..engine.saved_model import SavedModel, as_bytes, category_names, load_booster
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, alias, named
 from ..parameters.config import Config
 from ..planning import public_inputs
@@ -109,21 +109,16 @@ def public_start(xgb_model: Any, s: Config) -> PublicStart:
         )
     for problem in _problems(model, s):
         raise _misfit(problem)
-    _check_categories(model, s)
+    check_categories(booster, s)
     return PublicStart.of(names, model.rounds)
 
 
 def check_categories(booster: Any, s: Config) -> None:
     """Refuse a model whose stored category names differ from the training data."""
     # XGBoost compares only the number of categories, and only after the first release.
-    if s.schema.dictionaries:
-        _check_categories(SavedModel.from_booster(booster), s)
-
-
-def _check_categories(model: SavedModel, s: Config) -> None:
-    stored, expected = as_bytes(model.categories), s.schema.dictionaries
-    if not expected:
+    if not (expected := s.schema.dictionaries):
         return
+    stored = as_bytes(category_names(booster))
     for i in sorted({*stored, *expected}):
         if stored.get(i) != expected.get(i):
             if i not in stored:
