@@ -48,7 +48,7 @@ help:
 	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make test-tools  build, install MLflow, Optuna and other tools, run docs/howto/tools.md"
-	@echo "make test-federated   build, install Flower, run the tests of masked sums with it"
+	@echo "make test-federated   build, install Flower and FLARE, run the tests of masked sums with it"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
 	@echo "make demo    build, train private models on real data, print scores and cost"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
@@ -121,8 +121,8 @@ test-spark: build $(STAMPS)/extra-test $(STAMPS)/extra-spark
 test-tools: build $(STAMPS)/extra-test $(STAMPS)/extra-tools
 	$(VENV)/bin/python -m pytest -q tests/interop/test_tools.py $(PYTEST_ARGS)
 
-# Flower pins many packages narrowly.
-test-federated: build $(STAMPS)/extra-test $(STAMPS)/extra-flower
+# Flower and FLARE pin many packages narrowly.
+test-federated: build $(STAMPS)/extra-test $(STAMPS)/extra-flower $(STAMPS)/extra-nvflare
 	$(VENV)/bin/python -m pytest -q tests/secure $(PYTEST_ARGS)
 
 # Upstream's own tests on our build and on the stock wheel; fetches no tests. The variable

@@ -37,6 +37,9 @@ class Leave(xgb.callback.TrainingCallback):
 """
 
 
+FAILS = "raise ValueError('the secret cell 4711')"
+
+
 def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -150,9 +153,7 @@ def test_three_clients_train_one_model_with_one_ledger(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "how",
-    ["os.killpg(0, signal.SIGKILL)", "raise ValueError('the secret cell 4711')"],
-    ids=["its node is killed", "its program fails"],
+    "how", ["os.killpg(0, signal.SIGKILL)", FAILS], ids=["its node is killed", "its program fails"]
 )
 def test_a_client_that_leaves_ends_the_run(how, tmp_path):
     said = train(tmp_path, how)
