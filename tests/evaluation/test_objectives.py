@@ -12,8 +12,8 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
+from xgb_dp.evaluation.amounts import Deviance
 from xgb_dp.evaluation.counts import log_cells
-from xgb_dp.evaluation.means import Deviance
 from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model

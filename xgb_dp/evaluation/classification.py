@@ -66,10 +66,10 @@ def auc(neg: Floats, pos: Floats) -> Floats:
 
 def average_precision(neg: Floats, pos: Floats) -> Floats:
     """Compute the mean precision at the scores of the positives."""
-    found, errors = (
+    hits, errors = (
         np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1] - 0.5 * counts for counts in (pos, neg)
     )
-    precision = np.clip(_ratio(found, found + errors), 0.0, 1.0)
+    precision = np.clip(_ratio(hits, hits + errors), 0.0, 1.0)
     return _ratio((pos * precision).sum(axis=-1), pos.sum(axis=-1))
 
 
@@ -340,8 +340,8 @@ class TwoClasses:
         recall = parse_share(recall, "recall")
 
         def of(neg: Floats, pos: Floats) -> Floats:
-            found = recall * pos.sum(axis=-1)
-            return _ratio(found, found + top_sums(pos, neg, recall))
+            hits = recall * pos.sum(axis=-1)
+            return _ratio(hits, hits + top_sums(pos, neg, recall))
 
         return self.figure(of)
 

@@ -21,9 +21,9 @@ from ..parameters import parse
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from ..request.names import takes
+from .amounts import OF_MEANS
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import ScoreGrid, one_thread
-from .means import OF_MEANS
 from .regression import PairedMeans, Regression
 from .report import Cost
 from .row_split import Split, separate_rows_and_ids

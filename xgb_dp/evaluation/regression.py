@@ -1,7 +1,7 @@
 """Evaluate regression models: the released blocks, and the figures computed from them.
 
 Moments of errors and targets are released as sums. Models of counts or amounts have additional
-blocks, see ``means.py``.
+blocks, see ``amounts.py``.
 
 Figures are free post-processing of the released sums. Proof: docs/proofs/evaluation.md
 """
@@ -19,6 +19,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints, NoisySums
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
+from .amounts import OF_MEANS, CellMeans, Means, Order, variance_power
 from .counts import CELLS, DRAWS, Solver, tree_matrix, value_cells, value_points
 from .figures import (
     FINE,
@@ -34,7 +35,6 @@ from .figures import (
     outside,
     shrunk,
 )
-from .means import OF_MEANS, CellMeans, Means, Order, variance_power
 from .report import Cost, EvaluationReport
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
 

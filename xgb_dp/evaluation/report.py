@@ -195,9 +195,9 @@ class EvaluationReport:
             f"{self.cost.population()}"
         )
         if self.kind in ("binary", "comparison"):
-            own = self.kind == "binary"
+            one_model = self.kind == "binary"
             text += _AT.format(
-                f"the threshold {self.at:.4g}" if own else "a threshold (`first.at`)"
+                f"the threshold {self.at:.4g}" if one_model else "a threshold (`first.at`)"
             )
         if self.kind != "regression":
             return text + _LOG_LOSS
