@@ -211,15 +211,15 @@ def test_quantiles_with_noise(judges):
 @pytest.fixture(scope="module")
 def pairs(judges: dict[str, Any]) -> dict[str, Any]:
     """For each objective of means a second model, of other features and a higher level."""
-    found = {}
+    tasks = {}
     for name in BOUNDS:
         model, X, y, p = judges[name]
         params = {"max_depth": 2, "nthread": 1, "eta": 0.3, **OBJECTIVES[name]}
         fit = X[:6000].copy()
         fit[:, 0] = 0.0
         other = xgb.train(params, xgb.DMatrix(fit, 1.2 * y[:6000]), 12)
-        found[name] = [model, other], X, y, p, other.predict(xgb.DMatrix(X))
-    return found
+        tasks[name] = [model, other], X, y, p, other.predict(xgb.DMatrix(X))
+    return tasks
 
 
 @pytest.mark.usefixtures("quiet")
