@@ -173,3 +173,11 @@ def test_a_schema_that_does_not_fit_its_model_is_refused(folder):
             Schema.from_model(booster)
     booster.set_attr(dp_schema=json.dumps(stored))  # no schema is kept from before
     assert Schema.from_model(booster).encode(RAW).shape == (3, 9)
+
+
+def test_a_model_without_names_reads_by_place():
+    X = np.random.default_rng(0).normal(size=(100, 2)).astype(np.float32)
+    params = private(objective="binary:logistic", nthread=1)
+    booster = xgb.train(params, xgb.DMatrix(X, X[:, 0] > 0), 2)
+    coded = Schema.from_model(booster).encode(pd.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_array_equal(coded.to_numpy(), X)

@@ -90,10 +90,10 @@ class Schema:
         return cls._of(domain)
 
     @classmethod
-    def _of(cls, domain: Domain, types: tuple[str, ...] = (), *, declared: bool = True) -> Schema:
+    def _of(cls, domain: Domain, types: tuple[str, ...] = ()) -> Schema:
         features = domain.features
         usual = tuple("float" if c.categories is None else "c" for c in features.values())
-        return cls(tuple(features), types or usual, domain, declared)
+        return cls(tuple(features), types or usual, domain)
 
     def encode(self, table: Any) -> pd.DataFrame:
         """Code every cell of a table by itself.
@@ -126,7 +126,9 @@ class Schema:
                     "codes of training."
                 )
         index = table.index if find_library(table) == "pandas" else None
-        return pd.DataFrame(self.codes(table), columns=[*self.feature_names], index=index)
+        return pd.DataFrame(
+            self.codes(table), columns=list(self.feature_names) or None, index=index
+        )
 
     def codes(self, table: Any) -> npt.NDArray[np.float32]:
         """Return the cells of :meth:`encode` as an array; a model without names reads by place."""
