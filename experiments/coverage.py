@@ -200,7 +200,7 @@ def _top(order: npt.NDArray[np.int64], y: Floats, share: float) -> float:
 
 def _curves_of_two(margins: Floats, y: Floats, plan: Any) -> Any:
     p, order = 1.0 / (1.0 + np.exp(-margins)), np.argsort(-margins, kind="stable")
-    found = np.cumsum(y[order])
+    positives = np.cumsum(y[order])
     cells = plan.grid.bins[plan.grid.cell(margins)]
 
     def curves(view: Any) -> Iterator[tuple[str, Any, float]]:
@@ -211,8 +211,8 @@ def _curves_of_two(margins: Floats, y: Floats, plan: Any) -> Any:
         yield "f1 at the threshold", view.f1(), 2.0 * hits / (chosen + positive)
         yield "alert rate at the threshold", view.selection_rate(), chosen / len(y)
         for recall in (0.2, 0.5, 0.8):
-            rows = int(np.searchsorted(found, recall * positive)) + 1
-            exact = float(found[rows - 1]) / rows
+            rows = int(np.searchsorted(positives, recall * positive)) + 1
+            exact = float(positives[rows - 1]) / rows
             yield f"precision at recall {recall:g}", view.precision_at(recall), exact
         for share in SHARES:
             exact = _top(order, y, share) / (share * positive)
