@@ -91,6 +91,24 @@ def test_card_names_clipped_figures(params, matrix):
         assert text in card
 
 
+@pytest.mark.parametrize("column", ["kind", "size"])
+def test_usage_of_the_card_predicts(column, tmp_path, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"kind": rng.choice(["b", "a"], 500), "size": rng.random(500)})[[column]]
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=1.0, delta=1e-6, classes=2, n_estimators=2,
+        categories={"kind": ["b", "a", "c"]} if column == "kind" else None,
+    )  # fmt: skip
+    model.fit(rows, rng.integers(0, 2, 500))
+    monkeypatch.chdir(tmp_path)
+    model.save_model("model.json")
+    (usage,) = re.findall("```python\n(.*?)```", xgb_dp.model_card(model), re.DOTALL)
+    scope = {"rows": rows}
+    exec(usage, scope)
+    np.testing.assert_array_equal(scope["predictions"], model.predict_proba(rows)[:, 1])
+
+
 def test_own_template(model):
     assert xgb_dp.model_card(model, template="$name: $delta, $$1") == (
         "Private XGBoost model: 1e-06, $1"

@@ -29,6 +29,19 @@ from .privacy_report import (
     tables,
 )
 
+_USAGE = """\
+import xgboost as xgb
+
+booster = xgb.Booster(model_file="model.json")
+matrix = xgb.DMatrix(rows)"""
+_CODED_USAGE = """\
+import xgb_dp
+import xgboost as xgb
+
+booster = xgb.Booster(model_file="model.json")
+schema = xgb_dp.Schema.from_model(booster)
+matrix = xgb.DMatrix(schema.encode(rows), feature_types=list(schema.feature_types))"""
+
 
 def _private_report(model: Any) -> PrivacyReport:
     report = privacy_report(model)
@@ -136,6 +149,7 @@ def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
 
     last = report.record.trainings[-1]
     budget, curve, groups = tables(report)
+    coded = "c" in (booster.feature_types or [])
     return {
         "epsilon": round_up(report.epsilon),
         "delta": f"{report.delta:g}",
@@ -151,6 +165,8 @@ def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
         "groups_table": _markdown(*groups[1:]),
         "public_table": _table(["input", "value"], _public(report.record)),
         "columns_table": _columns(booster),
+        "usage": _CODED_USAGE if coded else _USAGE,
+        "needed_for": f"xgb-dp {'codes categories' if coded else 'is needed only for training'}",
         "xgb_dp_version": version("xgb-dp"),
         "xgboost_version": xgboost.__version__,
     }
