@@ -37,7 +37,7 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast prove fuzz test-spark test-tools test-federated test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
+.PHONY: help build test test-fast prove fuzz test-spark test-tools test-federated test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel test-wheels rebase-check check-portable check-reproducible test-aarch64 clean
 .DELETE_ON_ERROR:
 
 help:
@@ -60,6 +60,7 @@ help:
 	@echo "make wheel   build a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with bundled libgomp and a manylinux tag, in dist/repaired/"
 	@echo "make test-wheel  install that wheel for every available Python, and use it"
+	@echo "make test-wheels  the same for the wheel of each pinned XGBoost, with fast tests"
 	@echo "make rebase-check VERSION=x   show which patches and plugin files break on another upstream release"
 	@echo "make check-portable   compile the plugin for Linux, Windows and ARM; warnings are errors"
 	@echo "make check-reproducible  build in two folders, and compare byte by byte"
@@ -192,11 +193,20 @@ $(DIST)/repaired/checked: $(DIST)/built $(STAMPS)/extra-release \
 	$(VENV)/bin/python tools/repair_wheel.py $(DIST)/xgb_dp-*.whl $(DIST)/repaired
 	touch $@
 
-# PYTHONS: names or paths of interpreters. WHEEL_TESTS: tests to run with the wheel as well.
+# PYTHONS: names or paths of interpreters. WHEEL_TESTS: fast tests to run with the wheel as well.
 test-wheel: release-wheel
 	$(VENV)/bin/python tools/try_wheel.py $(DIST)/repaired/xgb_dp-*.whl \
-		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
+		--pythons $(PYTHONS) --stock $(STOCK_VERSION) --tests $(WHEEL_TESTS)
 	$(VENV)/bin/python tools/try_beside.py $(DIST)/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
+
+# All wheels of a release for this system. The default build serves one of them.
+RELEASES = $(shell $(PYTHON) tools/fetch_upstream.py --pinned)
+FAST_TESTS := tests/accounting tests/budget tests/estimators tests/reports
+test-wheels:
+	for release in $(RELEASES); do \
+		test $$release = $(STOCK_VERSION) || chosen=UPSTREAM=$$release; \
+		$(MAKE) test-wheel $$chosen WHEEL_TESTS="$(or $(WHEEL_TESTS),$(FAST_TESTS))" || exit 1; \
+		chosen=; done
 
 # Takes minutes because nothing is linked.
 rebase-check: $(STAMPS)/tools

@@ -420,10 +420,12 @@ def main() -> int:
     parser.add_argument(
         "--runnable", action="store_true", help="print the releases that run on this Python"
     )
+    parser.add_argument("--pinned", action="store_true", help="print all releases")
     parser.add_argument("--sdist", help="local copy of the sdist, for builds without a network")
     arguments = parser.parse_args()
-    if arguments.runnable:
-        print(*(release.version for release in runnable_releases()))
+    if arguments.runnable or arguments.pinned:
+        releases = read_releases() if arguments.pinned else runnable_releases()
+        print(*(release.version for release in releases))
         return 0
     if arguments.folder is None and not arguments.version:
         parser.error("name the folder")

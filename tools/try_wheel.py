@@ -3,11 +3,12 @@
     make test-wheel
     make test-wheel PYTHONS="python3.10 python3.13"
     make test-wheel WHEEL_TESTS="tests/accounting tests/cli/test_cli.py"
+    make test-wheels
 
 Every interpreter gets a new virtual environment in a temporary folder, and what the wheel asks for
 from the package index that pip is configured for. Then `use_wheel.py` works there as a user does:
 in an empty folder, with nothing but the environment on the path. Neither the repository nor a
-compiler can help.
+compiler can help. With `--stock`, a stock XGBoost is installed too, and the tests run beside it.
 """
 
 from __future__ import annotations
@@ -105,12 +106,13 @@ def bare_environment(folder: Path) -> dict[str, str]:
     return {**kept, "PATH": str(folder / BIN), "HOME": str(folder), "LANG": "C.UTF-8"}
 
 
-def try_wheel(wheel: Path, python: str, tests: Sequence[str], scratch: Path) -> str:
+def try_wheel(wheel: Path, python: str, stock: str, tests: Sequence[str], scratch: Path) -> str:
     """Everything for one interpreter.
 
     Args:
         wheel: The file to install.
         python: Name or path of the interpreter.
+        stock: Version of the stock XGBoost to install beside it; empty for none.
         tests: Files or folders of the repository's tests to run as well.
         scratch: An empty folder.
 
@@ -131,17 +133,33 @@ def try_wheel(wheel: Path, python: str, tests: Sequence[str], scratch: Path) -> 
     run([*pip, "--only-binary", ":all:", f"{wheel}[{EXTRAS}]"], work)
     run([inside, "-m", "pip", "check"], work)
     output.append(run([inside, "-I", USE, "extras"], work, bare).strip())
+    beside = {"XGB_DP_XGBOOST": "private"} if stock else {}
+    if stock:
+        run([*pip, "--no-deps", "--only-binary", ":all:", f"xgboost=={stock}"], work)
+        run([inside, "-I", USE, "extras"], work, bare | beside)
+        output.append(f"beside xgboost {stock}")
     if tests:
         run([*pip, f"{wheel}[test,{EXTRAS}]"], work)
-        output.append(run_tests(inside, tests, scratch / "checkout"))
+        output.append(run_tests(inside, tests, scratch / "checkout", os.environ | beside))
     return "; ".join(output)
 
 
-def run_tests(python: Path, tests: Sequence[str], folder: Path) -> str:
-    """Run tests of the repository from a copy that lacks the package: the wheel's is imported."""
+def run_tests(python: Path, tests: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
+    """Run fast tests from a copy of the repository without the package: the wheel's is imported."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "xgb_dp", "__pycache__")
     shutil.copytree(ROOT, folder, ignore=left_out)
-    output = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], folder)
+    command: list[str | Path] = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not slow",
+        *tests,
+    ]
+    output = run(command, folder, environment)
     return output.strip().splitlines()[-1].strip("= ")
 
 
@@ -150,7 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--pythons", nargs="*", default=[], help="names or paths of interpreters")
-    parser.add_argument("--tests", nargs="*", default=[], help="tests to run with the wheel")
+    parser.add_argument("--stock", default="", help="version of a stock XGBoost to put beside it")
+    parser.add_argument("--tests", nargs="*", default=[], help="fast tests to run with the wheel")
     args = parser.parse_args(arguments)
     wheel = args.wheel.resolve()
     if not wheel.is_file():
@@ -167,7 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                print(f"Python {version}: {try_wheel(wheel, python, args.tests, Path(scratch))}")
+                result = try_wheel(wheel, python, args.stock, args.tests, Path(scratch))
+                print(f"Python {version}: {result}")
             except TrialError as error:
                 failed.append(version)
                 print(f"Python {version}: FAILED\n{error}")

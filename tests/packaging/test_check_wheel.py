@@ -114,6 +114,23 @@ def test_a_trial_fails_if_a_command_does(tmp_path, monkeypatch, capsys):
         trial.main([path + ".missing", *here])
 
 
+def test_the_private_build_is_used_beside_a_stock_package(tmp_path, monkeypatch):
+    steps = []
+
+    def note(command, folder, environment=None):
+        steps.append((" ".join(map(str, command)), (environment or {}).get("XGB_DP_XGBOOST")))
+        return "well\n"
+
+    monkeypatch.setattr(trial, "run", note)
+    monkeypatch.setattr(trial.shutil, "copytree", lambda *_, **__: None)
+    trial.try_wheel(wheel(tmp_path, GOOD), sys.executable, "3.2.0", ["tests/cli"], tmp_path)
+    at = next(i for i, (command, _) in enumerate(steps) if command.endswith("xgboost==3.2.0"))
+    assert not any(build for _, build in steps[:at])
+    used, *_, tested = steps[at + 1 :]
+    assert used[0].endswith("extras") and tested[0].endswith("-m not slow tests/cli")
+    assert used[1] == tested[1] == "private"
+
+
 def test_only_the_environment_is_on_the_path(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     bare = trial.bare_environment(tmp_path)
