@@ -72,4 +72,7 @@ def test_a_site_that_leaves_ends_the_job(how, tmp_path):
     assert "A party left, or this party's program failed" in said, said
     assert "a new training costs its full epsilon" in said
     assert not (tmp_path / MODEL).exists()
+    logs = [path for path in (tmp_path / "workspace").rglob("*") if path.is_file()]
+    assert len(logs) > 9
+    assert not any(b"secret cell" in path.read_bytes() for path in logs)  # FLARE can send them
     check_budgets(tmp_path)

@@ -9,7 +9,7 @@ See docs/howto/federated.md for what travels where, and docs/proofs/masked-sums.
 from __future__ import annotations
 
 import json
-import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +39,8 @@ def train_party(train: Train, settings: Mapping[str, Any], group: Mapping[str, A
         group: Arguments of ``xgboost.collective.CommunicatorContext``.
 
     Raises:
-        PartyError: The training failed; the cause is only logged here, since it could quote a cell.
+        PartyError: The training failed. The cause could quote a cell, so it is only printed to
+            standard error: frameworks may send logs to the server.
     """
     try:
         with CommunicatorContext(**group):
@@ -47,9 +48,10 @@ def train_party(train: Train, settings: Mapping[str, Any], group: Mapping[str, A
     except PrivacyError as error:
         raise PartyError(f"{type(error).__name__}: {error}") from None
     except Exception:
-        logging.getLogger(__name__).exception("The training of this party failed.")
+        traceback.print_exc()
         raise PartyError(
-            f"A party left, or this party's program failed; its own log has the cause. {ENDED}"
+            "A party left, or this party's program failed; its standard error has the cause. "
+            + ENDED
         ) from None
 
 
