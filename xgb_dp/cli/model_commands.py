@@ -28,8 +28,8 @@ from ..engine.saved_model import (
     read_quantile_levels,
 )
 from ..errors import PrivacyParameterError
+from ..record.content import needs_margins
 from ..record.formatting import round_up
-from ..record.ledger import needs_margins
 from ..record.model_card import model_card, registry_entry
 from ..record.privacy_report import privacy_report
 from ..record.verify import create_signature, signature_path, verify

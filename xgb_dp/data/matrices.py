@@ -334,14 +334,6 @@ class SplitTable:
     persons: Persons | None = None
     arguments: Mapping[str, np.ndarray] = field(default_factory=lambda: MappingProxyType({}))
 
-    def with_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments of the rows: the arguments of the split, and others that are given."""
-        if twice := [name for name in self.arguments if given.get(name) is not None]:
-            raise PrivacyParameterError(
-                f"A part of xgb_dp.split already contains its `{twice[0]}`. Pass the part without."
-            )
-        return {**given, **self.arguments}
-
     def copy(self) -> tuple[Any, Any]:
         """Return a copy of the table and of the labels."""
         return copy.deepcopy(self._rows)

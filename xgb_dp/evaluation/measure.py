@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting import PERSON
 from ..budget.budget import Budget, check_single_process, choose_unit, claim_and_draw
 from ..data.ids import encode_persons, read_id_column
-from ..data.matrices import SplitTable, find_part
+from ..data.matrices import find_part
 from ..engine import native
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError, spelling
@@ -26,7 +26,7 @@ from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import ScoreGrid, one_thread
 from .regression import PairedMeans, Regression
 from .report import Cost
-from .row_split import Split, separate_rows_and_ids
+from .row_split import Split, row_arguments, separate_rows_and_ids
 from .rows import (
     EvaluatedModel,
     Groups,
@@ -139,8 +139,7 @@ def evaluate(
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
         # Margins from elsewhere could come from other rows.
         part = find_part(part_rows, ids) if base_margin is None else None
-        if isinstance(part_rows, SplitTable):
-            base_margin = part_rows.with_arguments({"base_margin": base_margin})["base_margin"]
+        base_margin = row_arguments(part_rows, {"base_margin": base_margin})["base_margin"]
         for_persons = any(m.public.get("unit") == PERSON for m in models)
         only_rows = for_persons and not unit.of_persons
         warn([*concerns(*target, None, unit), *([_FOR_ROWS] if only_rows else ())])

@@ -25,7 +25,7 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..parameters.parse import mapped, parse_number
 from ..record import ledger
-from ..record.content import check_bound, store_bound
+from ..record.content import check_bound, needs_margins, store_bound
 from ..record.formatting import round_up, visible
 from ..record.ledger import tree_names
 from ..record.pipelines import steps_of
@@ -384,7 +384,7 @@ def calibrate_booster(booster: Any, view: Any, cost: Cost) -> Any:
             "trained with it."
         )
     link = CALIBRATED[content.objective]
-    if link == "logit" and ledger.needs_margins(booster):
+    if link == "logit" and needs_margins(booster):
         raise PrivacyParameterError(
             "A classifier with base margins cannot be calibrated: the slope would apply to its "
             "trees, but not to the margins. Use its predictions unchanged."

@@ -155,6 +155,16 @@ def make_part(
     return split_matrix(rows, part, persons)
 
 
+def row_arguments(rows: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return weights and margins of rows: those of a part of a split, and others that are given."""
+    recorded = rows.arguments if isinstance(rows, SplitTable) else {}
+    if twice := [name for name in recorded if given.get(name) is not None]:
+        raise PrivacyParameterError(
+            f"A part of xgb_dp.split already contains its `{twice[0]}`. Pass the part without."
+        )
+    return {**given, **recorded}
+
+
 def separate_rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
     """Return rows without their id column, and the ids; a split part keeps its recorded ids."""
     rows, persons = data, read_part_persons(data, True if ids is None else ids)

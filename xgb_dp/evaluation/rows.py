@@ -43,7 +43,8 @@ from ..engine.saved_model import (
 from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums
 from ..parameters.parse import listed, mapped
-from ..record.ledger import needs_margins, read_ledger, tree_names
+from ..record.content import needs_margins
+from ..record.ledger import read_ledger, tree_names
 from ..record.ledger_model import DISCOVERY, Ledger, TrainingRecord
 from ..record.pipelines import split_pipeline, steps_of, transformed
 from ..record.privacy_report import as_booster

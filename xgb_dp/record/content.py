@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ..engine import ubjson
@@ -31,7 +32,7 @@ from ..errors import LedgerError
 from ..request.params import PARAMETERS
 from .authorization import POLICY_KEY
 from .consistency import parameters_of
-from .ledger import ATTRIBUTE, dump_checksummed, read_ledger, store
+from .ledger import ATTRIBUTE, dump_checksummed, parse_ledger, read_ledger, store
 from .ledger_model import Ledger, TrainingRecord
 
 _TOKEN = re.compile(
@@ -197,3 +198,16 @@ def attach(booster: Any, **attributes: str) -> None:
     check_bound(booster, ledger)
     booster.set_attr(**attributes)
     store_bound(booster, ledger)
+
+
+@lru_cache(maxsize=16)
+def _has_margins(text: str | None) -> bool:
+    trainings = parse_ledger(text).trainings
+    return any(training.hyperparameters.get("base_margin") for training in trainings)
+
+
+def needs_margins(booster: Any) -> bool:
+    """Return whether a model was trained with base margins, so that predictions need them too."""
+    with suppress(LedgerError):
+        return _has_margins(booster.attr(ATTRIBUTE))
+    return False

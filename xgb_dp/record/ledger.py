@@ -13,9 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from ..accounting import Event
@@ -106,19 +104,6 @@ def read_ledger(booster: Any) -> Ledger:
     ledger = parse_ledger(text)
     check_trees(ledger, _model_json(booster))
     return ledger
-
-
-@lru_cache(maxsize=16)
-def _has_margins(text: str | None) -> bool:
-    trainings = parse_ledger(text).trainings
-    return any(training.hyperparameters.get("base_margin") for training in trainings)
-
-
-def needs_margins(booster: Any) -> bool:
-    """Return whether a model was trained with base margins, so that predictions need them too."""
-    with suppress(LedgerError):
-        return _has_margins(booster.attr(ATTRIBUTE))
-    return False
 
 
 def parse_ledger(text: Any) -> Ledger:

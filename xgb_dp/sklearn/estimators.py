@@ -58,9 +58,10 @@ from ..domain.domain import (
 from ..engine.model_json import check_carried
 from ..engine.saved_model import CLASSES, clip_to_bounds, read_category_names, read_objective
 from ..errors import LedgerError, PrivacyParameterError, spelling
-from ..record.content import attach
+from ..evaluation.row_split import row_arguments
+from ..record.content import attach, needs_margins
 from ..record.ledger import ATTRIBUTE as LEDGER
-from ..record.ledger import needs_margins, parse_ledger, read_ledger
+from ..record.ledger import parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import made_of
 from ..request.names import read_one, refuse_unknown
@@ -283,7 +284,7 @@ class PrivateEstimator(XGBModel):
             )
         if isinstance(rows, SplitTable):
             X, y, privacy_id = rows.unpack(y, privacy_id)
-        arguments = rows.with_arguments(given) if isinstance(rows, SplitTable) else dict(given)
+        arguments = row_arguments(rows, given)
         self._with_margins = arguments["base_margin"] is not None
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
