@@ -136,7 +136,9 @@ def try_wheel(wheel: Path, python: str, stock: str, tests: Sequence[str], scratc
     beside = {"XGB_DP_XGBOOST": "private"} if stock else {}
     if stock:
         run([*pip, "--no-deps", "--only-binary", ":all:", f"xgboost=={stock}"], work)
-        run([inside, "-I", USE, "extras"], work, bare | beside)
+        again = scratch / "beside"  # models are not overwritten
+        again.mkdir()
+        run([inside, "-I", USE, "extras"], again, bare | beside)
         output.append(f"beside xgboost {stock}")
     if tests:
         run([*pip, f"{wheel}[test,{EXTRAS}]"], work)
