@@ -14,6 +14,8 @@ import pytest
 import xgboost as xgb
 from hypothesis import HealthCheck, settings
 
+from xgb_dp.record import privacy_warnings
+
 # The same examples in every run, however busy the machine is: a run says something about the code
 # and not about its luck. `--hypothesis-profile=default` looks for new ones.
 settings.register_profile(
@@ -71,3 +73,9 @@ def matrix() -> Callable[..., xgb.DMatrix]:
         return xgb.DMatrix(X, y, **kwargs)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_training():
+    """Trainings of other tests have no influence on warnings about a second training."""
+    privacy_warnings._trained.clear()

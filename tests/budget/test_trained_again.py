@@ -8,10 +8,12 @@ import warnings
 import numpy as np
 import pytest
 import xgboost as xgb
+from scipy import sparse
 
 import xgb_dp
 from xgb_dp.record import privacy_warnings
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.run import LedgerCallback
 
 PARAMS = {
@@ -40,11 +42,29 @@ def test_the_second_and_the_fourth_say_the_total():
     assert "training number 4" in strings[3][0]
 
 
-def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda X, y: xgb.DMatrix(X.copy(), y),
+        lambda X, y: xgb.DMatrix(X[100:], 1 - y[100:]),
+        lambda X, y: xgb.DMatrix(X, y).slice(range(50)),
+        lambda X, y: xgb.DMatrix(sparse.csr_matrix(X), y),
+    ],
+    ids=["copied", "other labels", "sliced", "rebuilt"],
+)
+def test_rows_are_known_by_their_columns(again):
     X, y = table()
-    data = xgb.DMatrix(X, y)
-    assert not warnings_of(lambda: xgb.train(PARAMS, data, 2))
-    assert not warnings_of(lambda: xgb.train(PARAMS, xgb.DMatrix(X, y), 2))
+    xgb.train(PARAMS, xgb.DMatrix(X, y), 2)
+    (text,) = warnings_of(lambda: xgb.train(PARAMS, again(X, y), 2))
+    assert "If they read the same people" in text
+
+
+def test_other_columns_parts_and_booked_trainings_say_nothing(tmp_path):
+    X, y = table()
+    data, parts = xgb.DMatrix(X, y), xgb_dp.split(xgb.DMatrix(X, y))
+    others = [xgb.DMatrix(X[:, :2], y), xgb.DMatrix(X, y, feature_names=list("abc"))]
+    for rows in (data, *others, parts.train, parts.test):
+        assert not warnings_of(lambda rows=rows: xgb.train(PARAMS, rows, 2))
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
     assert not warnings_of(lambda: budget.train(PARAMS, data, 2))
 
@@ -85,7 +105,7 @@ def test_a_training_counts_from_its_first_release_on(monkeypatch):
     assert len(warnings_of(lambda: xgb.train(PARAMS, data, 2))) == 1
 
 
-def test_estimators_are_known_by_their_table():
+def test_estimators_are_known_by_their_columns():
     ensemble = pytest.importorskip("sklearn.ensemble")
     X, y = table()
     one = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 1), n_estimators=2)
@@ -96,14 +116,14 @@ def test_estimators_are_known_by_their_table():
 
 def test_trainings_of_several_threads_are_counted(monkeypatch):
     """A thread looks at what is kept while another one adds to it."""
-    data, first = xgb.DMatrix(*table()), xgb.train(PARAMS, xgb.DMatrix(*table()), 1)
-    record, errors = read_ledger(first), []
+    record, errors = read_ledger(xgb.train(PARAMS, xgb.DMatrix(*table()), 1)), []
+    schema = read_schema(xgb.DMatrix(*table()))
 
     def work() -> None:
         try:
             for _ in range(300):
-                privacy_warnings.keep(data, object(), record)
-                privacy_warnings.repeated_training_warnings(data, record)
+                privacy_warnings.keep(schema, object(), record)
+                privacy_warnings.repeated_training_warnings(schema, record)
         except RuntimeError as error:
             errors.append(error)
 
@@ -112,11 +132,12 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not errors and len(privacy_warnings._trained[id(data)]) == 1200
+    (kept,) = privacy_warnings._trained.values()
+    assert not errors and len(kept) == 1201
 
 
 def test_little_is_kept_of_a_training():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 50)
-    (kept,) = privacy_warnings._trained[id(data)].values()
+    ((kept,),) = (one.values() for one in privacy_warnings._trained.values())
     assert len(pickle.dumps(kept)) < 500

@@ -101,7 +101,7 @@ def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
 def test_estimators_and_continued_models():
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = xgb_dp.DPXGBClassifier(epsilon=20.0, delta=1e-6, classes=[False, True], n_estimators=2)
-    assert len(warnings_of(lambda: model.fit(X, X[:, 0] > 0))) == 1
+    assert len(warnings_of(lambda: model.fit(X[:, :1], X[:, 0] > 0))) == 1
     params = {"tree_method": "dp_hist", "objective": "binary:logistic"}
     params |= {"dp_epsilon": 7.0, "dp_delta": 1e-6, **PRECISE}
     d = xgb.DMatrix(X, X[:, 0] > 0)

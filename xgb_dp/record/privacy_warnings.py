@@ -11,12 +11,9 @@ import os
 import sys
 import threading
 import warnings
-import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..accounting import GaussianEvent, Unit, make_accountant
 from ..accounting.events import plain_events
@@ -252,9 +249,6 @@ def scope(unit: Unit) -> str:
     )
 
 
-_TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
-
-
 class _Spent(NamedTuple):
     """The privacy cost of a training, for :func:`repeated_training_warnings`."""
 
@@ -270,43 +264,37 @@ class _Spent(NamedTuple):
         return cls(record.private and record.noise == "os", record.unit, targets, trees[-1])
 
 
-_trained: dict[int, dict[object, _Spent]] = {}  # by id() of the object, then by training
+_trained: dict[object, dict[object, _Spent]] = {}  # by public columns, then by training
 _lock = threading.Lock()
+_MOST_KEPT = 1 << 12  # trainings
 
 
-@contextmanager
-def made_of(table: Any) -> Iterator[None]:
-    """Set the user's table from which the matrix of a training is built."""
-    token = _TABLE.set(table)
-    try:
-        yield
-    finally:
-        _TABLE.reset(token)
+def _columns(schema: Schema, record: Ledger) -> object:
+    """Return what is public and equal in copies, rebuilt matrices and slices of one table.
+
+    Parts of a split have different persons, so they count as different tables.
+    """
+    part = str(record.trainings[-1].public.get("part"))
+    return frozenset(schema.names), len(schema.categorical), schema.named, part
 
 
-def _rows(dtrain: Any) -> Any:
-    return dtrain if _TABLE.get() is None else _TABLE.get()
-
-
-def keep(dtrain: Any, training: object, record: Ledger) -> None:
-    """Remember the cost of a training on these rows; a later call replaces an earlier one."""
-    rows = _rows(dtrain)
+def keep(schema: Schema, training: object, record: Ledger) -> None:
+    """Remember the cost of a training on these columns; a later call replaces an earlier one."""
     with _lock:
-        if id(rows) not in _trained:
-            with suppress(TypeError):  # not every object supports weak references
-                weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
-                _trained[id(rows)] = {}
-        _trained.get(id(rows), {})[training] = _Spent.of(record)
+        kept = _trained.setdefault(_columns(schema, record), {})
+        if training in kept or len(kept) < _MOST_KEPT:
+            kept[training] = _Spent.of(record)
 
 
-def repeated_training_warnings(dtrain: Any, claimed: Ledger) -> list[str]:
-    """Warn before the second, fourth, eighth, ... training on the same rows."""
+def repeated_training_warnings(schema: Schema, claimed: Ledger) -> list[str]:
+    """Warn before the second, fourth, eighth, ... training on tables with the same columns."""
     with _lock:
-        kept = list(_trained.get(id(_rows(dtrain)), {}).values())
+        kept = list(_trained.get(_columns(schema, claimed), {}).values())
     # A continued model already includes the cost of the model that it continues.
-    records = [*(r for r in kept if r.last not in claimed.tree_names), _Spent.of(claimed)]
+    earlier = [r for r in kept if r.noisy and r.last not in claimed.tree_names]
+    records = [*earlier, _Spent.of(claimed)]
     count = len(records)
-    if count < 2 or count & (count - 1) or not all(r.noisy for r in records):
+    if count < 2 or count & (count - 1) or not records[-1].noisy:
         return []
     cost = "their privacy units differ, so there is no bound on their total cost"
     if all_same(record.unit for record in records):
@@ -317,8 +305,9 @@ def repeated_training_warnings(dtrain: Any, claimed: Ledger) -> list[str]:
             total = min(total, gaussian_epsilon(mu, delta))
         cost = f"their total cost is about epsilon {total:.3g} at delta {delta:g}"
     return [
-        f"This is private training number {count} on these rows, and no budget records them: "
-        f"{cost}. Use one budget (`xgb_dp.Budget`) for all releases about these rows. "
+        f"This is private training number {count} on a table with these columns, and no budget "
+        f"records them. If they read the same people, {cost}. Use one budget (`xgb_dp.Budget`) for "
+        "all releases about the same people. "
         "`xgb_dp.privacy_report([first, second])` returns the exact total."
     ]
 

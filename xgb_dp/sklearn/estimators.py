@@ -63,7 +63,6 @@ from ..record.content import attach, needs_margins
 from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
-from ..record.privacy_warnings import made_of
 from ..request.names import read_one, refuse_unknown
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
@@ -346,7 +345,7 @@ class PrivateEstimator(XGBModel):
         budget = getattr(self, "budget", None)
         charging = as_budget(budget).one_training if budget is not None else nullcontext
         person_rows = self._rows_of_persons(X, y, privacy_id, given)
-        with person_rows as (features, y, arguments), made_of(X):
+        with person_rows as (features, y, arguments):
             if eval_set:
                 kwargs["eval_set"] = [(self._coded(a), encode_y(b, classes)) for a, b in eval_set]
             rows, labels = self._coded(features), encode_y(y, classes)

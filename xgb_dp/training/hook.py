@@ -29,7 +29,7 @@ from ..record.authorization import Context, check_here
 from ..record.ledger_model import Ledger
 from ..record.pipelines import fitted_step_warnings
 from ..request.names import Request
-from ..request.schema import common_schema
+from ..request.schema import Schema, common_schema
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
@@ -157,7 +157,7 @@ def _prepared(
         *privacy_warnings.target_warnings(settings),
         *fitted_step_warnings(steps),
         *privacy_warnings.id_column_warnings(schema, ids is not None),
-        *_claim_warnings(dtrain, claimed, settings, without_budget=without_budget),
+        *_claim_warnings(schema, claimed, settings, without_budget=without_budget),
     ]
     privacy_warnings.warn(strings)
 
@@ -169,7 +169,7 @@ def _prepared(
         lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
     )
     matrices.check_persons_apart(who)
-    notify = partial(privacy_warnings.keep, dtrain, object())
+    notify = partial(privacy_warnings.keep, schema, object())
     hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
@@ -193,7 +193,7 @@ def _prepared(
 
 
 def _claim_warnings(
-    dtrain: Any, claimed: Ledger, settings: Config, *, without_budget: bool
+    schema: Schema, claimed: Ledger, settings: Config, *, without_budget: bool
 ) -> list[str]:
     """Return the warnings for a training, given its claimed ledger."""
     strings = privacy_warnings.continuation_warnings(claimed)
@@ -201,5 +201,5 @@ def _claim_warnings(
     if settings["dp_public_num_rows"] is not None:
         strings += privacy_warnings.last_training_warnings(claimed)
     if without_budget:
-        strings += privacy_warnings.repeated_training_warnings(dtrain, claimed)
+        strings += privacy_warnings.repeated_training_warnings(schema, claimed)
     return strings
