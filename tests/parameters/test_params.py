@@ -144,14 +144,14 @@ def test_shares(params):
         names = ("candidates", "base_score", "correction", "splits", "leaves")
         assert shares_of(*kind, **changes) == pytest.approx(dict(zip(names, expected, strict=True)))
 
-    check((0.1, 0.05, 0, 0.255, 0.595))
+    check((0.1, 0.009, 0, 0.2673, 0.6237))
     assert shares_of("regression", dp_mean_correction=False)["base_score"] == 0.027
     public = {"dp_feature_cuts": {i: [0.0] for i in range(4)}}
     check((0, 0, 0, 0.3, 0.7), **public, base_score=0.5)
     declared = {**public, "dp_target_unit": "declared"}
     check((0, 0.009, 0.05, 0.2823, 0.6587), "regression", **declared, dp_mean_correction=True)
     assert shares_of("regression", **public)["range"] == 0.015
-    assert shares_of(given={"leaves": 0.5})["splits"] == pytest.approx(0.35)
+    assert shares_of(given={"leaves": 0.5})["splits"] == pytest.approx(0.391)
     assert sum(shares_of(given={"leaves": 0.5}).values()) == pytest.approx(1)
     little = {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1}
     for bad in ({"leaf": 0.5}, {"splits": -0.1}, {"splits": 0.95}, 0.5, little):

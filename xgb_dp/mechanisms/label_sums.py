@@ -19,7 +19,6 @@ from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _COUNT = 0.009  # budget share of the label sums, or of the number of rows alone
 _MEAN = 0.027
-_CLASSES = 0.05  # the class shares of rare classes need less noise
 _LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # largest means and exposures; the smallest are inverses
 
 
@@ -150,10 +149,8 @@ class LabelSums(Mechanism):
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """Default budget share; larger if the mean is not corrected after training."""
-        if s.kind != "regression":
-            return _CLASSES
-        return _COUNT if s["dp_mean_correction"] else _MEAN
+        """Default budget share; larger if a regression's mean is not corrected after training."""
+        return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else _COUNT
 
     @classmethod
     def plan_section(

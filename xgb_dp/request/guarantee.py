@@ -132,9 +132,9 @@ PARAMETERS = (
               _shares, _default_shares, SPENDS, "accounting", Table.DEFAULT,
               unit="fractions that sum to 1", values="mapping with some of the keys "
               + ", ".join(SHARE_NAMES), shown="columns 2/3 with dp_start='columns'; candidates 0.1 "
-              "(after columns); base_score 0.05 for classes, 0.009 with "
-              "dp_mean_correction, else 0.027; correction 0.05; range 0.015 for each of "
-              "dp_target_unit and dp_weight_unit; of the remainder, splits 0.3 and leaves 0.7"),
+              "(after columns); base_score 0.009, or 0.027 for regression without "
+              "dp_mean_correction; correction 0.05; range 0.015 for each of dp_target_unit and "
+              "dp_weight_unit; of the remainder, splits 0.3 and leaves 0.7"),
     Parameter("dp_privacy_id", "Id of the person that each row belongs to. The privacy unit is "
               "then a person.", _privacy_id, False, PUBLIC,
               "persons", unit="id", values="one id per row: integers, strings, bytes or UUIDs, "
