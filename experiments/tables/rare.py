@@ -2,7 +2,7 @@
 
 Rows of class 1 are removed from the training rows until one of 20 to 1,000 rows of class 0 is left.
 The test rows keep theirs, with weights that give the class its share of the training rows. The
-first three data sets chose the prior of the class shares, the others confirm.
+first three data sets are for choosing among estimators of the intercept, the others confirm.
 """
 
 from __future__ import annotations

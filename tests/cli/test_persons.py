@@ -85,7 +85,7 @@ def test_declarations_that_contradict_each_other(visits, no_training):
 
     feature = PERSONS.replace("  age:", "  patient: number\n  age:")
     assert "'patient' is declared as a feature" in train(feature)
-    assert "declared as two" in train(PERSONS, "--privacy-id", "buys")
+    assert "has two of these roles" in train(PERSONS, "--privacy-id", "buys")
     assert "`privacy_id` must be the name" in train(PERSONS.replace(": patient", ": [patient]"))
     assert "no column 'nobody'" in train(PERSONS, "--privacy-id", "nobody")
     assert "--privacy-id" in train(SCHEMA, "--param", "dp_privacy_id=patient")

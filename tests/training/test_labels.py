@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import xgboost as xgb
-from scipy import special
 
 import xgb_dp
 from tests.conftest import arrays, private
@@ -61,39 +60,27 @@ def test_an_intercept_of_each_label(objective):
     unit = 1 << prepared.noise["intercept"].shift
     sums = [int(v * unit) for v in (0, -600_000, 1_200_000, 1_000_000)]
     intercepts = base_score_from_sums(prepared.settings, prepared.noise, sums)
-    log_odds = np.array([0.0, math.log(0.2 / 0.8), 12.0])  # the limit of log-odds
-    expected = special.expit(log_odds) if objective == "binary:logistic" else log_odds
-    np.testing.assert_allclose(intercepts, expected, rtol=1e-3, atol=1e-4)
+    p = np.array([0.5, 0.2, 0.999])
+    expected = p if objective == "binary:logistic" else np.log(p / (1 - p))
+    np.testing.assert_allclose(intercepts, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("public", [None, 500])
 @pytest.mark.parametrize("mean", [-3.0, -1.0, -0.7, 0.0, 0.4, 1.2])
-@pytest.mark.parametrize("rows", [-2.0, 1.2, 3.0, 30.0, 1e6])
-def test_an_intercept_is_the_expected_share(mean, rows, public):
-    """Integrate over the numbers of rows of both classes that the sums may come from."""
+@pytest.mark.parametrize("rows", [1.2, 3.0, 30.0, 1e6])
+def test_an_intercept_is_what_noise_leaves_to_expect(mean, rows):
+    """The mean of all that the sums may come from, and no end of the range."""
     one = xgb.DMatrix(*arrays())
-    params = private(objective="binary:logistic", dp_public_num_rows=public)
-    prepared = prepare(params, read_schema(one), 5)
+    prepared = prepare(private(objective="binary:logistic"), read_schema(one), 5)
     unit = 2.0 ** prepared.noise["intercept"].shift
-    noise = math.sqrt(prepared.noise["intercept"].sigma2) / unit
-    assert noise > 1.0
-    rows = rows if public is None else public / noise
-    sums = [round(noise * rows * v * unit) for v in (mean, 1.0)]
+    deviation = math.sqrt(prepared.noise["intercept"].sigma2) / unit
+    sums = [round(deviation * rows * v * unit) for v in (mean, 1.0)]
     released = base_score_from_sums(prepared.settings, prepared.noise, sums)
-    # Half of the difference or sum of both, where a public number of rows has no noise.
-    share = 0.5 if public else math.sqrt(0.5)
-    zeros, ones = (_expected_rows(rows * (1 + sign * mean) / 2 / share) for sign in (-1, 1))
-    assert released == pytest.approx(ones / (zeros + ones), rel=2e-4, abs=1e-5)
-
-
-def _expected_rows(ratio: float) -> float:
-    """Expected number of rows n under the prior n^(-1/2), in units of the noise."""
-    if ratio > 1000:
-        return ratio
-    ratio = max(ratio, -30.0)  # as in the code
-    roots = np.linspace(0.0, math.sqrt(max(ratio, 0.0) + 12.0), 400_001)  # dn / sqrt(n) = 2 du
-    likely = np.exp(-0.5 * (roots**2 - ratio) ** 2 + 0.5 * min(ratio, 0.0) ** 2)
-    return float(np.average(roots**2, weights=likely))
+    means = np.linspace(-1.0, 1.0, 20_001)
+    noise = math.hypot(1.0, min(max(mean, -1.0), 1.0)) / rows
+    near = means - min(max(mean, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
+    likely = np.exp(-0.5 * (near**2 - near[np.abs(near).argmin()] ** 2) / noise**2)
+    expected = 0.5 + 0.5 * float(np.average(means, weights=likely))
+    assert released == pytest.approx(min(max(expected, 0.001), 0.999), abs=2e-4)
 
 
 def test_a_label_outside_its_classes():

@@ -16,6 +16,7 @@ from typing import Any
 from xgboost import Booster
 from xgboost.collective import CommunicatorContext, get_world_size
 
+from ..engine.model_json import ModelJson, loads
 from ..errors import PrivacyError, PrivacyRefusal
 
 Train = Callable[[Mapping[str, Any]], Booster]
@@ -78,9 +79,9 @@ def one_model(models: Sequence[bytes]) -> bytes:
 
 
 def _without_entries(model: bytes) -> Any:
-    parsed = json.loads(model)
-    ledger = json.loads(parsed["learner"]["attributes"].pop("dp_ledger"))
+    parsed = ModelJson(loads(model))
+    ledger = json.loads(parsed.attributes.pop("dp_ledger"))
     del ledger["digest"]  # of the entries, too
     for training in ledger["trainings"]:
         training.pop("entry", None)
-    return [parsed, ledger]
+    return [parsed.part(()), ledger]

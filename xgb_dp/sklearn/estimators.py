@@ -216,7 +216,7 @@ class PrivateEstimator(XGBModel):
             domain.declare(params)
         if self._persons is not None:
             params["dp_privacy_id"] = self._persons
-        if self._with_margins and params.get("dp_base_margin") is None:
+        if self._with_margins and read_one(params, "dp_base_margin") is None:
             params["dp_base_margin"] = True
         return params
 

@@ -24,7 +24,7 @@ from ..engine import native, workers
 from ..engine.saved_model import ChangedModel, complete_tree
 from ..mechanisms.column_sums import PRESENT
 from ..parameters.config import Config
-from .start import Sums, log_odds_of_label
+from .start import Sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class ColumnEffects:
     ) -> ColumnEffects:
         """Estimate the effects. Privacy: free post-processing."""
         sums = Sums.of(s, noise, first)
-        share = 1.0 / (1.0 + math.exp(-log_odds_of_label(s, noise, first)))
+        share = min(max(0.5 + 0.5 * sums.label, 0.001), 0.999)
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
         effects, rates, scores = _estimate(cells.reshape(2, -1), variance, share, sums.rows)

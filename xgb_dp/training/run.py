@@ -292,7 +292,7 @@ class Training:
         taken = self.options[position]
         state = dict(taken.state)
         if columns is not None:
-            low["base_score"] = start.base_score_from_odds(s, columns.centre)
+            low["base_score"] = start.base_score_of_columns(s, columns.centre)
             state["offered"] = list(columns.offered)
         elif sums is not None:
             loss = state.get("loss", taken.plan.body.get("loss"))

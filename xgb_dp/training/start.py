@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
-from scipy.special import pbdv
 
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate import Calibration
@@ -28,9 +27,6 @@ from ..request.objectives import MEANS, QUANTILES, Measured
 _KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
 _MOST_ALPHA = 1e12  # limit of the trainer; far smaller values already set all leaves to 0
 _MOST_ODDS = 12.0  # limit of log-odds, so that a 32-bit probability is not 0 or 1
-_MOST_DEVIATIONS = 30.0  # no overflow; a class with more rows has its noisy count
-
-Floats = npt.NDArray[np.float64]
 
 
 def released_units(
@@ -76,19 +72,19 @@ def base_score_from_sums(s: Config, noise: Calibration, sums: list[int]) -> floa
         values = label_quantiles(sums, QUANTILES.starts(s), *s.label_bounds, floor * unit * _KNOWN)
         return values if len(values) > 1 else values[0]
     if s.kind == "multiclass":
-        counts = rows_of_classes(np.array(sums) / unit, floor)
-        return [float(v) for v in np.log(counts / counts.sum())]
-    if s.kind == "binary":
-        odds = [log_odds_of_label(s, noise, sums, k) for k in range(s.labels)]
-        starts = [base_score_from_odds(s, v) for v in odds]
-        return starts if s.intercept_kind == "targets" else starts[0]
+        counts = [max(v / unit, floor) for v in sums]
+        return [math.log(c / sum(counts)) for c in counts]
     if s.intercept_kind == "targets":
         released_labels = [Sums.of(s, noise, sums, k).label for k in range(s.labels)]
+        if s.kind == "binary":
+            return [_of_classes(s, label) for label in released_labels]
         return [
             (low + high) / 2 + (high - low) / 2 * label
             for label, (low, high) in zip(released_labels, s.targets, strict=True)
         ]
     first = Sums.of(s, noise, sums)
+    if s.kind == "binary":
+        return _of_classes(s, first.label)
     low, high = s.label_bounds
     if s.objective.intervals:
         return math.exp(first.mean(math.log(low), math.log(high)))
@@ -98,14 +94,10 @@ def base_score_from_sums(s: Config, noise: Calibration, sums: list[int]) -> floa
     return min(max(centre, 0.001), 0.999) if s.objective.link == "logit" else centre
 
 
-def base_score_from_odds(s: Config, odds: float) -> float:
-    """Compute the intercept of a binary objective from its log-odds."""
-    share = 1.0 / (1.0 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
-    if s["objective"] == "binary:logistic":
-        return share
-    # As XGBoost converts the probability, in 32-bit floats.
-    rest = np.float32(1.0) / np.float32(share) - np.float32(1.0)
-    return -float(np.float32(math.log(float(rest))))
+def base_score_of_columns(s: Config, centre: float) -> float:
+    """Compute the intercept below the first trees from its log-odds."""
+    odds = min(max(centre, -_MOST_ODDS), _MOST_ODDS)
+    return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
 
 def state_after_release(
@@ -157,35 +149,16 @@ def present_from_sums(noise: Calibration, sums: list[int]) -> float:
     return math.ldexp(sums[2] + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
-def log_odds_of_label(
-    s: Config, noise: Calibration, sums: Sequence[int], position: int = 0
-) -> float:
-    """Estimate the log-odds of label 1 from a sum of labels, -1 and 1, and the number of rows."""
-    unit, public = float(2 ** noise["intercept"].shift), s["dp_public_num_rows"]
-    rows = sums[s.labels] / unit if public is None else float(public)
-    label = sums[position] / unit
-    # A count is half the sum or difference of both, and one or both of these have noise.
-    floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
-    floor *= math.sqrt(0.5) if public is None else 0.5
-    zeros, ones = rows_of_classes(np.array([rows - label, rows + label]) / 2.0, floor)
-    return math.log(ones / zeros)
+def _of_classes(s: Config, label: float) -> float:
+    """Compute the intercept of a binary objective from the mean of its labels, -1 and 1."""
+    share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
+    return share if s["objective"] == "binary:logistic" else _logit(share)
 
 
-def rows_of_classes(counts: Floats, noise: float) -> Floats:
-    """Posterior mean of the number of rows of each class, given noisy counts.
-
-    The prior density of a number n is n^(-1/2), Jeffreys' prior of a Poisson distribution. Clipping
-    a count, or a uniform prior, would overestimate a class with fewer rows than the noise.
-
-    Args:
-        counts: Noisy numbers of rows.
-        noise: Standard deviation of their noise.
-    """
-    ratio = np.maximum(counts / noise, -_MOST_DEVIATIONS)
-    near = np.minimum(ratio, _MOST_DEVIATIONS)
-    # Moments of a normal density times a power are parabolic cylinder functions.
-    means: Floats = 0.5 * pbdv(-1.5, -near)[0] / pbdv(-0.5, -near)[0]
-    return noise * (means + ratio - near)
+def _logit(share: float) -> float:
+    """Convert a probability to a margin in 32-bit floats, as XGBoost does."""
+    odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
+    return -float(np.float32(math.log(float(odds))))
 
 
 _DEVIATIONS = 2.5631  # distance between the first and last decile of the standard normal
@@ -193,6 +166,8 @@ _CLEAR = 5.0  # threshold for significant sums, in standard deviations of their 
 _LEAST = 1e-9  # smallest spread, relative to the width of the declared range
 _TAIL = 0.01  # share of rows at each far end that the spread ignores
 _LOST = 0.05  # maximum share of all weight that clipping removes
+
+Floats = npt.NDArray[np.float64]
 
 
 def label_quantiles(
