@@ -90,7 +90,7 @@ PARAMETERS = (
               "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
               "dp_group_size >= 1; see [Rounds](#rounds)", plan="depth",
               xgboost=True),
-    Parameter("max_bin", "Maximum number of bins per feature.", Integer(2, 4096),
+    Parameter("max_bin", "Target number of bins per feature.", Integer(2, 4096),
               tree_default("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
               "classification with dp_epsilon / dp_group_size >= 1; see "
               "[Rounds](#rounds)", plan="candidates.max_bin", xgboost=True),
