@@ -36,8 +36,8 @@ HEAD = f"""{NOTE}
 
 # Parameters of private training
 
-Most trainings need only the first table. Defaults may differ from XGBoost's. A name links to the
-page that explains its effect on privacy, which is one of:
+Most trainings need only the first table. Defaults may differ from XGBoost's. A name links to a
+page on its effect on privacy, which is one of:
 
 - **public**: the value is public. Do not choose it by looking at the training rows.
 - **spends**: it determines how much of the budget is spent, or on which releases.
@@ -46,15 +46,13 @@ page that explains its effect on privacy, which is one of:
 """
 
 ROUNDS = """\
-If you do not set the number of boosting rounds, the trainer releases a noisy number of rows before
-the first tree and uses it to choose one of the plans below. The budget covers the choice
-([proof](proofs/choice.md)).
+If you do not set the number of rounds, the trainer chooses one of the plans below by a noisy number
+of rows. The budget covers the choice ([proof](proofs/choice.md)).
 
 - Parameters that you set are kept: the number of rounds, `eta` and `max_bin`. If you set the number
   of rounds, the default trees depend on `dp_epsilon` only. If you set a tree parameter ({trees}),
   the plan determines only the number of rounds and `eta`.
-- If you set a smaller `eta`, the plan has more rounds, at most {most}, so that their steps have the
-  same sum.
+- With a smaller `eta` the plan has more rounds, at most {most}, with the same sum of steps.
 - With `dp_public_num_rows` the choice is public.
 - A sparse table with two classes and {columns} numeric columns gets {after} rounds that
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`). The share of its cells
@@ -121,8 +119,7 @@ ABOUT = {
 REFUSED_HEAD = """\
 ## Refused parameters
 
-Private training accepts only parameters that are known to be safe, and refuses all others with the
-reason.
+Private training refuses parameters that are not known to be safe.
 """
 
 
@@ -199,9 +196,9 @@ PRESETS_HEAD = f"""{NOTE}
 # Presets: the published systems
 
 `dp_preset="..."` sets the parameters of a published system; parameters that you pass take
-precedence. `print(xgb_dp.presets.describe(name))` lists the settings of a preset. All presets use
-the same engine, proofs, ledger and report. Where the algorithm of a paper is not private, this page
-describes the replacement. The section of a preset lists differences that no other preset has.
+precedence. `print(xgb_dp.presets.describe(name))` lists its settings. All presets use the same
+engine, proofs, ledger and report. This page lists the differences from the papers, some of which
+are not private; the section of a preset has those that no other preset has.
 
 Presets other than the default require public bounds for all numeric columns
 (`dp_feature_bounds`). Multi-class objectives work with presets that use Newton leaves and
@@ -237,9 +234,13 @@ def presets_page() -> str:
         name = f"[`{p.name}`](#{p.name})" if sections[p.name] else f"`{p.name}`"
         lines.append(f"| {name} | {_cell(p.system)} | {_linked(_cell(p.source))} |")
     lines += ["", "## Common differences from the papers", ""]
+    by_names: dict[str, list[str]] = {}
     for text, names in shared.items():
         every = len(names) == len(PRESETS) - 1  # all but the default
-        lines.append(f"* {_cell(text)} ({'all' if every else ', '.join(names)})")
+        by_names.setdefault("All" if every else ", ".join(names), []).append(f"* {_cell(text)}")
+    for who_differs, changes in by_names.items():
+        lines += [f"{who_differs}:", "", *changes, ""]
+    lines.pop()
     for name, section in sections.items():
         if section:
             lines += ["", f"## {name}", "", *section]

@@ -24,9 +24,9 @@ _DEFAULT = Preset(
     "docs/guarantee.md",
     {},
     (
-        "private quantile trees for candidates, L1 score, alternating oblivious and per-node "
-        "trees, Newton leaves with a clip that depends on the prediction, empirical-Bayes "
-        "shrinkage, exact accounting; the trees of all classes share their splits",
+        "quantile trees for candidates, L1 score, alternating oblivious and per-node trees, Newton "
+        "leaves with a clip by prediction, empirical-Bayes shrinkage, exact accounting; all "
+        "classes share splits",
         "classification with dp_epsilon / dp_group_size >= 1: 256 bins and oblivious trees of "
         "depth 6, unless max_depth or another tree parameter is set",
     ),

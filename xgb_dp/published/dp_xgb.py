@@ -14,8 +14,8 @@ _XGB_FOLLOWS = (
 _XGB_DIFFERS = (
     "the score is the Newton gain with the leaf weight clipped to 0.5, which has range 2; without "
     "the clip, its sensitivity is unbounded under logistic loss",
-    "the denominator of a leaf is max(noisy H + lambda, ...), as in algorithm 3; the formula in "
-    "the text of the paper has a minimum instead",
+    "the denominator of a leaf is max(noisy H + lambda, ...), as in algorithm 3; the paper's text "
+    "has a minimum",
     MISSING,
     NO_DATA,
 )

@@ -62,7 +62,7 @@ _PRESETS = (
         {**RENYI, "dp_split": "histogram"},
         ("the best split on noisy (G, H) histograms of all features at every level; leaf values "
          "are computed from the last histogram", "Newton leaves, Renyi accounting"),
-        ("candidates are an even grid: the quantile sketch of the original is not private",
+        ("candidates are an even grid: the original's quantile sketch is not private",
          "the noise of each cell is calibrated to the sensitivity sqrt(17/16) sqrt(F) of a level, "
          "because a row is in one cell of every feature", NO_DATA),
         (BOUNDS,),
@@ -86,8 +86,8 @@ _PRESETS = (
         {**_RANDOM, "eta": 1.0, "max_delta_step": 0.0, "num_parallel_tree": 100},
         ("a forest of random trees on the same labels: one round of num_parallel_tree = 100",
          "a leaf stores the noisy share of positive rows"),
-        ("the share p is stored as the margin 4 (p - 1/2), the Newton step from even odds, so that "
-         "trees can be added; predictions are ordered like the mean share",
+        ("the share p is stored as the margin 4 (p - 1/2), so that trees can be added; predictions "
+         "are ordered like the mean share",
          "Gaussian noise and Renyi accounting, as in the comparison of Maddock et al.", NO_DATA),
         (BOUNDS, "`num_boost_round=1` (more rounds boost forests)"),
     ),
@@ -101,7 +101,7 @@ _PRESETS = (
          "random splits of one feature per tree, in cyclic order; leaf values are noisy sums of "
          "residuals divided by counts",
          "Gaussian DP accounting (set dp_accountant='classic' for the older results)"),
-        ("residuals are clipped to the gradient bound, also in regression, unlike the original",
+        ("residuals are clipped to the gradient bound, also in regression",
          "bounds are public instead of the minimum and maximum of the data",
          "the count of a leaf is released with its sum, at a hundredth of the cost; the original "
          "adds up noisy bin counts", NO_DATA),

@@ -121,8 +121,8 @@ PARAMETERS = (
     Parameter("dp_group_size", "Number of rows of one person that dp_epsilon protects together. "
                                "With dp_privacy_id, number of people, such as a household.",
               Integer(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or people"),
-    Parameter("dp_preset", "Published system to reproduce, by setting other parameters. Values "
-              "that you pass take precedence.", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
+    Parameter("dp_preset", "Published system to reproduce. Parameters that you pass take "
+                           "precedence.", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name in xgb_dp.presets.PRESETS"),
     Parameter("dp_accountant", "Accountant that certifies dp_epsilon.",
               OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
@@ -154,8 +154,8 @@ PARAMETERS = (
                                "The ledger includes it in addition to dp_epsilon.",
               _discovered, None, PUBLIC, "proofs/discovery",
               values="mapping with the keys events and delta", shown="none", recorded=False),
-    Parameter("dp_public_evals", "Declares that every data set in evals is public, which allows "
-              "exact metrics and early stopping.", Flag(), False, PUBLIC, "guarantee",
+    Parameter("dp_public_evals", "Declares that all sets in evals are public, which allows exact "
+                                 "metrics and early stopping.", Flag(), False, PUBLIC, "guarantee",
               recorded=False),
     Parameter("dp_public_data", "Public rows with the same columns. Their quantiles are the "
                                 "split candidates of all undeclared columns.",

@@ -138,10 +138,9 @@ def _huber_slope(s: Config) -> float | None:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_target_bounds", "Range of the regression target, or one range per target. "
-                                  "Labels outside are clipped to the nearest end. Labels more "
-                                  "than a million widths away may be replaced by any value of "
-                                  "the range.",
+    Parameter("dp_target_bounds", "Range of the regression target, or one range per target. Labels "
+                                  "outside are clipped. Labels more than a million widths away may "
+                                  "be replaced by any value of the range.",
               _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
               values="(low, high) with low < high, between -1e30 and 1e30. reg:squarederror with "
               "several label columns: one pair for all of them, or a list of pairs",
@@ -170,7 +169,7 @@ PARAMETERS = (
               _objective_default("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
               recorded=False),
-    Parameter("aft_loss_distribution", "Distribution of the error of the log survival time.",
+    Parameter("aft_loss_distribution", "Error distribution of the log survival time.",
               OneOf(("normal", "logistic", "extreme")),
               _objective_default("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost",
               Table.LOSSES,

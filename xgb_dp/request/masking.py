@@ -29,8 +29,8 @@ def _colluders(name: str, value: Any, s: Config) -> int:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_secure_aggregation", "Masks the sums of the workers, so that no worker sees "
-                                       "another worker's sums or the exact total.",
+    Parameter("dp_secure_aggregation", "Masks the sums of the workers, so that none sees another's "
+                                       "sums or the exact total.",
               Flag(), False, PUBLIC, "masked-sums", Table.MASKED_SUMS,
               values="bool; requires at least two workers",
               shown="False: workers trust each other", recorded=False),

@@ -79,8 +79,8 @@ PARAMETERS = (
               _features_of_tree, _default_features_of_tree, PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="the fraction colsample_bytree of all features", plan="features_per_tree"),
-    Parameter("dp_feature_order", "Selection of the features of a tree: drawn at random "
-              "('random'), or taken in turn ('cyclic').",
+    Parameter("dp_feature_order", "Features of a tree: drawn at random ('random') or taken in turn "
+                                  "('cyclic').",
               OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
     Parameter("tree_method", "'dp_hist' releases split candidates before the first tree, "
