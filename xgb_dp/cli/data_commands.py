@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 def schema(given: Arguments) -> None:
     """Print a schema template with the columns of DATA; Parquet types are kept. Reads no rows.
 
-    Fill in the template yourself, or use `xgb-dp discover` to infer a schema privately from the
-    rows.
+    Fill in the template, or infer a schema privately with `xgb-dp discover`.
     """
     header = read_header(given.data, given.csv)
     check_columns([given.target] if given.target else [], header)
@@ -129,7 +128,7 @@ def discover(given: Arguments) -> None:
     """Discover a schema privately from the rows of DATA, and print it.
 
     Spends epsilon and delta. For a CSV file, only the columns with a type option are discovered;
-    Parquet columns have types already. A summary of all findings is printed to stderr.
+    Parquet columns have types already. Prints a summary to stderr.
 
     \b
     xgb-dp discover people.csv --epsilon 0.1 --delta 1e-7 --target income \\
@@ -237,9 +236,9 @@ def split(given: Arguments) -> None:
     """Split the rows of DATA at random into a training part and a test part.
 
     Spends nothing. Each row, or with --privacy-id each person with all their rows, is in only one
-    part and pays either for the model or for its evaluation. A note next to each file (.part.json)
-    identifies the part to other commands. A file without its note, or
-    changed after the split, counts as all rows. The parts are as sensitive as DATA.
+    part and pays either for the model or for its evaluation. Keep the note next to each file
+    (.part.json): a file without it, or changed after the split, counts as all rows. The parts are
+    as sensitive as DATA.
 
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv

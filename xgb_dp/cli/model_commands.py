@@ -71,8 +71,8 @@ def predict(given: Arguments) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
     Spends nothing. Writes one line per row: the predicted class and the class probabilities, the
-    predicted value, or the quantiles in ascending order. Models with several targets or binary
-    labels write the columns target_0, target_1 and so on.
+    predicted value, or the quantiles in ascending order; several targets or binary labels are in
+    columns target_0, target_1 and so on.
     """
     out = given.out
     if out is not None:
@@ -344,8 +344,7 @@ def verify_model(given: Arguments) -> None:
     """Verify the privacy claims of a model file, without libxgboost.
 
     Recomputes epsilon from the ledger in the file, checks the trees against it, and lists all other
-    content. Needs neither the private build nor the extra `cli`. `xgb-dp verify --help` lists the
-    options.
+    content. Needs neither the private build nor the extra `cli`. Options: `xgb-dp verify --help`.
 
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json
