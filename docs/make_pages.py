@@ -197,8 +197,8 @@ PRESETS_HEAD = f"""{NOTE}
 
 `dp_preset="..."` sets the parameters of a published system; parameters that you pass take
 precedence. `print(xgb_dp.presets.describe(name))` lists its settings. All presets use the same
-engine, proofs, ledger and report. This page lists the differences from the papers, some of which
-are not private; the section of a preset has those that no other preset has.
+engine, proofs, ledger and report. Below are the differences from papers; the section of a preset
+has those that no other preset has. Some papers' algorithms are not private.
 
 Presets other than the default require public bounds for all numeric columns
 (`dp_feature_bounds`). Multi-class objectives work with presets that use Newton leaves and
