@@ -207,15 +207,12 @@ Presets other than the default require public bounds for all numeric columns
 REFERENCES = """\
 ## References
 
-* Grislain, Gonzalvez. DP-XGBoost: Private Machine Learning at Scale. arXiv:2110.12770, 2021.
-* Li, Wu, Wen, He. Privacy-Preserving Gradient Boosting Decision Trees. AAAI 2020,
-  arXiv:1911.04209.
-* Maddock, Cormode, Wang, Maple, Jha. Federated Boosted Decision Trees with Differential Privacy.
-  CCS 2022, arXiv:2210.02910.
-* Nori, Caruana, Bu, Shen, Kulkarni. Accuracy, Interpretability, and Differential Privacy via
-  Explainable Boosting. ICML 2021, arXiv:2106.09680.
+* Grislain and Gonzalvez (2021): arXiv:2110.12770.
+* Li, Wu, Wen and He (2020): AAAI, arXiv:1911.04209.
+* Maddock et al. (2022): CCS, arXiv:2210.02910.
+* Nori et al. (2021): ICML, arXiv:2106.09680.
 * Revisiting Differentially Private XGBoost: Are Random Decision Trees Really Better than Greedy
-  Ones? OpenReview bCynxWndWY, 2023 (anonymous, withdrawn).
+  Ones? (2023): OpenReview bCynxWndWY (anonymous, withdrawn).
 """
 SEVERAL = 2
 """Presets that must share a difference for it to be listed once."""
