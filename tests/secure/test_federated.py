@@ -2,38 +2,72 @@
 
 import contextlib
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import xgboost as xgb
 
-from xgb_dp import federated
-from xgb_dp.federated import PartyError, one_model, train_party
+from xgb_dp import Budget, federated
+from xgb_dp.federated import PartyError, PartyTraining, one_model, train_party
 
 X = np.arange(20.0).reshape(10, 2)
 DATA = xgb.DMatrix(X, np.arange(10) % 2)
-PRIVATE = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6}
+PRIVATE = {
+    "tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "objective": "binary:logistic"
+}  # fmt: skip
+MASKED = {"dp_secure_aggregation": True}
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Budget:
+    return Budget(tmp_path / "budget.json", epsilon=4.0, delta=4e-6)
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One party, which XGBoost takes for no group."""
-    monkeypatch.setattr(federated, "CommunicatorContext", contextlib.nullcontext)
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The groups that were joined; each is of one party, which XGBoost takes for no group."""
+    groups: list[dict[str, Any]] = []
+
+    @contextlib.contextmanager
+    def join(**group: Any) -> Iterator[None]:
+        groups.append(group)
+        yield
+
+    monkeypatch.setattr(federated, "CommunicatorContext", join)
+    return groups
 
 
-@pytest.mark.parametrize("params", [{}, PRIVATE], ids=["not private", "not masked"])
-def test_a_model_without_masked_sums_is_not_sent(params):
-    """Of a party that forgot `dp_hist`, or trained alone."""
-    common = {"objective": "binary:logistic", "verbosity": 0, "nthread": 1}
-    with pytest.raises(PartyError, match=r"PrivacyRefusal: .*It was not sent"):
-        train_party(lambda settings: xgb.train(common | params, DATA, 1), {}, {})
+@pytest.mark.parametrize("params", [{}, PRIVATE, PRIVATE | {"dp_secure_aggregation": False}])
+def test_no_training_without_masked_sums(params, budget, monkeypatch):
+    """Of a party that forgot to mask, the trainer is not even called."""
+    monkeypatch.setattr(xgb, "train", lambda *args, **kwargs: pytest.fail("trained"))
+    with pytest.raises(PartyError, match=r"PrivacyRefusal: .*Nothing was sent"):
+        train_party(lambda settings: PartyTraining(budget, params, DATA, 1), {}, {})
+    assert not budget.entries
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"tree_method": "hist"} | MASKED, "`tree_method`"),
+        (PRIVATE | MASKED | {"dp_epsilon": -1.0}, "`dp_epsilon` must be"),
+        (PRIVATE | MASKED, "at least two workers"),
+    ],
+)
+def test_wrong_parameters_of_masked_sums_charge_nothing(params, match, budget):
+    with pytest.raises(PartyError, match=match):
+        train_party(lambda settings: PartyTraining(budget, params, DATA, 1), {}, {})
+    assert not budget.entries
 
 
 @pytest.mark.parametrize("secret", ["4711", "PrivacyError"])
-def test_an_error_that_could_quote_a_cell_stays_here(secret, caplog, capsys):
+def test_an_error_that_could_quote_a_cell_stays_here(secret, joined, caplog, capsys):
     """Also out of the logs, which FLARE sends to its server by default."""
 
-    def fail(settings: object) -> xgb.Booster:
+    def fail(settings: object) -> PartyTraining:
         raise ValueError(f"could not convert string to float: {secret}")
 
     with pytest.raises(PartyError) as caught:
@@ -42,14 +76,7 @@ def test_an_error_that_could_quote_a_cell_stays_here(secret, caplog, capsys):
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
     assert secret not in caplog.text
     assert secret in capsys.readouterr().err
-
-
-def test_an_error_about_parameters_is_sent():
-    def train(settings: object) -> xgb.Booster:
-        return xgb.train(PRIVATE | {"dp_epsilon": -1.0}, DATA, 1)
-
-    with pytest.raises(PartyError, match="PrivacyParameterError: `dp_epsilon` must be"):
-        train_party(train, {}, {})
+    assert not joined  # a party reads its rows before it can exchange anything
 
 
 def model(entry: int, leaf: float = 0.5, epsilon: float = 1.0) -> bytes:

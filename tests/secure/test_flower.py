@@ -64,12 +64,12 @@ def program(folder: Path, leaving: str | None = None) -> None:
     write_programs(folder, TEXT.split("## With Flower")[0], {})
     if leaving is not None:
         path = folder / "party.py"
-        train = "budget.train(params, xgb.DMatrix(X, y), 30"
+        train = "xgb.DMatrix(X, y), 30"
         code = path.read_text()
         assert code.count(train) == 1
-        code = code.replace(train, f'{train}, callbacks=[Leave()] if name == "east" else None')
-        head, rest = code.split("\n\n\ndef train", 1)
-        path.write_text(f"{head}\n{LEAVE.format(how=leaving)}\n\ndef train{rest}")
+        code = code.replace(train, f'{train}, [Leave()] if name == "east" else []')
+        head, rest = code.split("\n\n\ndef prepare", 1)
+        path.write_text(f"{head}\n{LEAVE.format(how=leaving)}\n\ndef prepare{rest}")
 
 
 @contextlib.contextmanager

@@ -70,9 +70,11 @@ def check_names(names: Sequence[str] | None, given: Sequence[str]) -> None:
     if not names or list(names) == list(given):
         return
     missing = [repr(name) for name in names if name not in given][:_SHOWN]
-    more = [repr(name) for name in given if name not in names][:_SHOWN]
-    parts = {"lacks": missing, "also has": more}
-    problems = [f"{what} {', '.join(shown)}" for what, shown in parts.items() if shown]
+    # Names in the data are not shown: without a header they are the cells of a row.
+    more = sum(name not in names for name in given)
+    problems = [f"lacks {', '.join(missing)}"] if missing else []
+    if more:
+        problems.append(f"has {more} other column{'s' if more > 1 else ''}")
     raise PrivacyParameterError(
         "The columns of the data differ from the model's (feature_names mismatch): the data "
         f"{' and '.join(problems) or 'has them in another order'}. Select the columns of training, "

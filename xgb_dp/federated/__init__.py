@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from xgboost import Booster
-from xgboost.collective import CommunicatorContext, get_world_size
+from xgboost import Booster, DMatrix
+from xgboost.callback import TrainingCallback
+from xgboost.collective import CommunicatorContext
 
+from ..budget.budget import Budget
 from ..engine.model_json import ModelJson, loads
 from ..errors import PrivacyError, PrivacyRefusal
+from ..request.names import read_one
 
-Train = Callable[[Mapping[str, Any]], Booster]
-"""A party's function: from its settings to the model that it trained on its rows."""
 ENDED = (
     "The training has ended without a model. What it released before still counts, and a new "
     "training costs its full epsilon."
@@ -31,12 +33,48 @@ class PartyError(RuntimeError):
     """An error of one party; safe to send, because its text contains no value of the data."""
 
 
-def train_party(train: Train, settings: Mapping[str, Any], group: Mapping[str, Any]) -> bytes:
+@dataclass(frozen=True)
+class PartyTraining:
+    """One party's share of a training: arguments of :meth:`xgb_dp.Budget.train`.
+
+    The budget limits how often others can start trainings on these rows.
+    """
+
+    budget: Budget
+    params: Mapping[str, Any]
+    dtrain: DMatrix
+    num_boost_round: int
+    callbacks: Sequence[TrainingCallback] = ()
+
+    def train(self) -> Booster:
+        """Train with the other parties of this group.
+
+        Raises:
+            PrivacyRefusal: The parameters do not mask the sums that leave the party.
+        """
+        if not read_one(self.params, "dp_secure_aggregation"):
+            raise PrivacyRefusal(
+                "Without `dp_secure_aggregation` the other parties would see exact sums. Nothing "
+                "was sent. Set dp_secure_aggregation=True."
+            )
+        callbacks = list(self.callbacks)
+        return self.budget.train(
+            self.params, self.dtrain, self.num_boost_round, callbacks=callbacks
+        )
+
+
+Prepare = Callable[[Mapping[str, Any]], PartyTraining]
+"""A party's function: from its settings to its rows and parameters."""
+
+
+def train_party(prepare: Prepare, settings: Mapping[str, Any], group: Mapping[str, Any]) -> bytes:
     """Join the other parties, train once, and return the model for the server.
 
+    The party's function runs before it joins, so what it computes from rows cannot be exchanged.
+
     Args:
-        train: The party's function.
-        settings: Passed to `train`; chosen by the party.
+        prepare: The party's function.
+        settings: Passed to `prepare`; chosen by the party.
         group: Arguments of ``xgboost.collective.CommunicatorContext``.
 
     Raises:
@@ -44,8 +82,9 @@ def train_party(train: Train, settings: Mapping[str, Any], group: Mapping[str, A
             standard error: frameworks may send logs to the server.
     """
     try:
+        training = prepare(settings)
         with CommunicatorContext(**group):
-            return _released(train(settings), get_world_size())
+            return bytes(training.train().save_raw("json"))
     except PrivacyError as error:
         raise PartyError(f"{type(error).__name__}: {error}") from None
     except Exception:
@@ -54,18 +93,6 @@ def train_party(train: Train, settings: Mapping[str, Any], group: Mapping[str, A
             "A party left, or this party's program failed; its standard error has the cause. "
             + ENDED
         ) from None
-
-
-def _released(model: Booster, world: int) -> bytes:
-    """Refuse to send a model that was not trained by all parties with masked sums."""
-    trainings = json.loads(model.attr("dp_ledger") or '{"trainings": []}')["trainings"]
-    masked = trainings[-1]["public"].get("masked_sums", {}) if trainings else {}
-    if masked.get("workers") != world:
-        raise PrivacyRefusal(
-            "The party's function returned a model that all parties did not train together with "
-            "masked sums. It was not sent. Train with `dp_secure_aggregation`."
-        )
-    return bytes(model.save_raw("json"))
 
 
 def one_model(models: Sequence[bytes]) -> bytes:

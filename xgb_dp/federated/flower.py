@@ -15,7 +15,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from xgboost.tracker import RabitTracker
 
-from . import ENDED, PartyError, Train, one_model, train_party
+from . import ENDED, PartyError, Prepare, one_model, train_party
 
 _FAILED = 1000
 """Error code of a party; Flower's own are smaller."""
@@ -23,12 +23,12 @@ _POLL = 1.0
 """Seconds between two looks at the replies."""
 
 
-def client_app(train: Train) -> ClientApp:
+def client_app(prepare: Prepare) -> ClientApp:
     """Return the app of a party, which trains once for each request of the server.
 
     Args:
-        train: Function of the node's configuration (``flower-supernode --node-config``) that trains
-            on this party's rows with ``dp_secure_aggregation`` and returns the model.
+        prepare: Function from the node's configuration (``flower-supernode --node-config``) to
+            this party's rows, budget and parameters.
 
     Only the model, or an error without values of the data, is sent to the server.
     """
@@ -38,7 +38,7 @@ def client_app(train: Train) -> ClientApp:
     def run(message: Message, context: Context) -> Message:
         group = dict(message.content["group"]) | {"dmlc_task_id": str(context.node_id)}
         try:
-            model = train_party(train, context.node_config, group)
+            model = train_party(prepare, context.node_config, group)
         except PartyError as error:
             return Message(Error(_FAILED, str(error)), reply_to=message)
         return Message(RecordDict({"model": ConfigRecord({"json": model})}), reply_to=message)

@@ -27,7 +27,7 @@ from . import ENDED, PartyError, one_model, train_party
 from .relay import Relay
 
 PARTY = "XGB_DP_PARTY"
-"""Environment variable that names a party's function, such as ``party:train``."""
+"""Environment variable that names a party's function, such as ``party:prepare``."""
 _READY, _TRAIN = "xgb_dp_ready", "xgb_dp_train"
 _TOPIC = "xgb_dp_relay"
 _BYTES, _PING, _FAILED = "bytes", "ping", "failed"
@@ -90,14 +90,14 @@ class Party(Executor):
 
         try:
             _once(fl_ctx)
-            train = os.environ.get(PARTY)
-            if train is None:
-                raise PartyError(f"Set `{PARTY}` to the party's function, such as party:train.")
+            prepare = os.environ.get(PARTY)
+            if prepare is None:
+                raise PartyError(f"Set `{PARTY}` to the party's function, such as party:prepare.")
             group = self._relay.open(
                 rank, len(names), lambda to, data: send([names[to]], _BYTES, self.timeout, data)
             )
             Thread(target=watch, daemon=True).start()
-            model = train_party(lambda s: resolve_name(train)(s), {"name": name}, group)
+            model = train_party(lambda s: resolve_name(prepare)(s), {"name": name}, group)
         except PartyError as error:
             send(others, _FAILED, 0.0)
             return make_reply(ReturnCode.EXECUTION_EXCEPTION, {"error": str(error)})
