@@ -12,7 +12,7 @@ from tests.cli.calls import invoke
 from xgb_dp import DPXGBClassifier, DPXGBRegressor, PrivacyParameterError, RowDomainError
 
 N = 2000
-TARGET = {"epsilon": 8.0, "delta": 1e-6}
+TARGET = {"epsilon": 64.0, "delta": 1e-6}  # hardly any noise in the mean
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2)).astype(np.float32)
 YEARS = RNG.choice([0.2, 1.0], N)
