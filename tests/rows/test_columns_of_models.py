@@ -98,7 +98,7 @@ CODES = RIGHT.assign(town=RIGHT["town"].cat.codes).to_numpy()
 def test_an_array_after_named_categories_is_refused(booster, model, path, as_rows):
     """Its codes could be those of a frame, in another order."""
     if path == "in place" or path.startswith("estimator"):
-        with pytest.raises(PrivacyParameterError, match="with categories|named categories"):
+        with pytest.raises(PrivacyParameterError, match=r"with categories|named categories"):
             PATHS[path](booster, model, as_rows(CODES))
     else:
         for more in ({}, {"feature_names": list(RIGHT)}):
