@@ -31,9 +31,9 @@ def frame() -> pd.DataFrame:
 
 WRONG: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "reordered": ("in another order", lambda f: f[["b", "a", "town"]]),
-    "renamed": ("lacks 'b' and has 1 other column", lambda f: f.rename(columns={"b": "c"})),
+    "renamed": ("lacks 'b' and also has 'c'", lambda f: f.rename(columns={"b": "c"})),
     "fewer": ("lacks 'b'", lambda f: f[["a", "town"]]),
-    "more": ("has 1 other column", lambda f: f.assign(c=1.0)),
+    "more": ("also has 'c'", lambda f: f.assign(c=1.0)),
     "codes": ("'town' have named categories", lambda f: f.assign(town=f["town"].cat.codes)),
     "categories": (
         "'a' differ",
@@ -98,7 +98,7 @@ CODES = RIGHT.assign(town=RIGHT["town"].cat.codes).to_numpy()
 def test_an_array_after_named_categories_is_refused(booster, model, path, as_rows):
     """Its codes could be those of a frame, in another order."""
     if path == "in place" or path.startswith("estimator"):
-        with pytest.raises(PrivacyParameterError, match=r"with categories|named categories"):
+        with pytest.raises(PrivacyParameterError, match="named categories"):
             PATHS[path](booster, model, as_rows(CODES))
     else:
         for more in ({}, {"feature_names": list(RIGHT)}):

@@ -15,9 +15,8 @@ from .arrays import describe_column_type, find_library, is_table
 from .frames import list_columns
 
 _CODES = (
-    "Pass a table with the names of the categories; or their codes from "
-    "xgb_dp.Schema.from_model(model).encode(table), in an xgboost.DMatrix with "
-    "feature_types=booster.feature_types."
+    "or codes of the categories from xgb_dp.Schema.from_model(model).encode(table), in an "
+    "xgboost.DMatrix with feature_types=booster.feature_types."
 )
 _SHOWN = 5  # names of columns in a message
 
@@ -49,15 +48,21 @@ def check_columns(booster: Any, rows: Any) -> None:
                  for i, n in enumerate(given))  # fmt: skip
         kinds = [describe_column_type(column) == "names" for column in cells]
         other = {i for i, kind in enumerate(kinds) if kind != (i in stored)}
+    elif stored:
+        raise PrivacyParameterError(
+            "The model was trained on a table with named categories. Pass a data frame with the "
+            f"columns {names}; {_CODES}"
+        )
     else:
-        other = set(stored)
+        return
     if not other:
         return
     shown = [repr(names[i] if names else i) for i in sorted(other)][:_SHOWN]
     if set(stored) >= other:
         raise PrivacyParameterError(
             f"The columns {', '.join(shown)} have named categories in the model, but not in the "
-            f"data, so their codes could mean other categories. {_CODES}"
+            "data, so their codes could mean other categories. Pass a table with the names; "
+            f"{_CODES}"
         )
     raise PrivacyParameterError(
         f"The types of the columns {', '.join(shown)} differ from the model's, which stores "
@@ -70,11 +75,9 @@ def check_names(names: Sequence[str] | None, given: Sequence[str]) -> None:
     if not names or list(names) == list(given):
         return
     missing = [repr(name) for name in names if name not in given][:_SHOWN]
-    # Names in the data are not shown: without a header they are the cells of a row.
-    more = sum(name not in names for name in given)
-    problems = [f"lacks {', '.join(missing)}"] if missing else []
-    if more:
-        problems.append(f"has {more} other column{'s' if more > 1 else ''}")
+    more = [repr(name) for name in given if name not in names][:_SHOWN]
+    parts = {"lacks": missing, "also has": more}
+    problems = [f"{what} {', '.join(shown)}" for what, shown in parts.items() if shown]
     raise PrivacyParameterError(
         "The columns of the data differ from the model's (feature_names mismatch): the data "
         f"{' and '.join(problems) or 'has them in another order'}. Select the columns of training, "

@@ -56,7 +56,7 @@ from ..domain.domain import (
     stored_classes,
 )
 from ..engine.model_json import check_carried
-from ..engine.saved_model import CLASSES, clip_to_bounds, read_category_names, read_objective
+from ..engine.saved_model import CLASSES, clip_to_bounds, read_objective
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..evaluation.row_split import row_arguments
 from ..record.content import attach, needs_margins
@@ -506,15 +506,10 @@ class PrivateEstimator(XGBModel):
             given = [name for name in column_names(X) if name not in apart]
             check_names(list(schema.domain.columns or ()), list(map(as_text, given)))
             coded = read_data(schema.codes, X)
-        elif "c" in (booster.feature_types or ()) and read_category_names(booster):
-            raise PrivacyParameterError(
-                "The model was trained on a table with categories. Pass a data frame with the "
-                f"columns {booster.feature_names}."
-            )
         else:
+            check_columns(booster, X)
             coded = read_data(prepare_table, X, None)
             check_shape(coded)
-            check_columns(booster, coded)
         if coded.shape[1] != booster.num_features():
             raise PrivacyParameterError(
                 f"The model has {booster.num_features()} features, but `X` has {coded.shape[1]} "
