@@ -126,7 +126,7 @@ class Context:
     @property
     def in_force(self) -> bool:
         """Whether a budget or a selection authorizes releases."""
-        return self.held is not None and self.held.open
+        return _is_open(self.held)
 
     def authorize(
         self,
@@ -169,15 +169,13 @@ class Context:
             self.held.check(release)
 
 
-def in_force() -> bool:
-    """Whether a budget or a selection authorizes releases in this thread or task."""
-    held = _IN_FORCE.get()
+def _is_open(held: _Held | None) -> bool:
     return held is not None and held.open
 
 
 def check_here() -> None:
     """Refuse a training on a cluster, which an authorization in this process would not see."""
-    if in_force():
+    if _is_open(_IN_FORCE.get()):
         raise BudgetError(
             "A budget or a selection is active here, but it does not see trainings on the workers "
             "of a cluster, which are other processes. Nothing was released. Record the training "
@@ -212,7 +210,7 @@ def check_without_budget() -> None:
 
 def check_free(*, charged: bool = True) -> None:
     """Refuse to open a budget or a selection inside another one."""
-    if in_force():
+    if _is_open(_IN_FORCE.get()):
         raise BudgetError(
             "Budgets and selections do not nest: the outer one would not see releases inside the "
             "inner one. Use one budget at a time, and pass it to a selection: "

@@ -76,17 +76,11 @@ class SelectionRows:
         cls, params: Mapping[str, Any], data: Any
     ) -> tuple[dict[str, Any], SelectionRows]:
         """Return the parameters without the privacy ids themselves, and the rows with them."""
-        if not isinstance(data, Split):
-            read_matrix(data)
-            flat = flatten(params)
-            mark, ids = take_ids(flat.get(_IDS), data)
-            if ids is not None:
-                flat[_IDS] = mark
-            return flat, cls((data,), (ids,), find_part(data, ids))
-        matrices = (data.train, data.test)
+        whole = not isinstance(data, Split)
+        matrices = (data,) if whole else (data.train, data.test)
         for matrix in matrices:
             read_matrix(matrix)
-        if not are_disjoint(find_part(data.train), find_part(data.test), data.unit):
+        if not whole and not are_disjoint(find_part(data.train), find_part(data.test), data.unit):
             raise PrivacyRefusal(
                 "The training part and the test part are not from the same xgb_dp.split, so a "
                 "row could be in both and cost more than the selection accounts for. Nothing was "
@@ -94,16 +88,18 @@ class SelectionRows:
             )
         flat = flatten(params)
         given = flat.get(_IDS)
-        if given is not None and not (isinstance(given, str) or given is True):
+        if not (whole or given is None or isinstance(given, str) or given is True):
             raise PrivacyParameterError(
                 "The privacy ids of a split are fixed when it is made. Pass the ids to "
                 f"xgb_dp.split(..., privacy_id=ids), and here pass {_IDS}=True or the name of "
                 "their column."
             )
-        mark, train_ids = take_ids(given, data.train)
-        if train_ids is not None:
+        mark, ids = take_ids(given, matrices[0])
+        if ids is not None:
             flat[_IDS] = mark
-        return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
+        if whole:
+            return flat, cls(matrices, (ids,), find_part(data, ids))
+        return flat, cls(matrices, (ids, ids and data.test.persons), None)
 
     def with_persons(self, column: str | None) -> tuple[RowsWithPersons, ...]:
         """Return each matrix with its encoded privacy ids."""
