@@ -399,14 +399,16 @@ def _rows_of_persons() -> Population:
     return Population(plan, (margins,), y, None, exact, curves, np.cumsum(count))
 
 
-def _two_models() -> Population:
+def _pair(labels_of: Callable[..., Any], objective: str) -> tuple[Any, xgb.DMatrix, Any]:
+    """Train two models on other rows; return them, and the rows and labels to evaluate on."""
     table = _features(POPULATION + 4_000)
-    y = _binary(table, np.random.default_rng(1))
-    trained = [
-        _model(table[:n], y[:n], "binary:logistic", max_depth=d) for n, d in ((4000, 3), (800, 2))
-    ]
-    models = tuple(read_evaluated_model(one) for one in trained)
-    data, labels = xgb.DMatrix(table[4_000:]), y[4_000:]
+    y = labels_of(table, np.random.default_rng(1))
+    trained = [_model(table[:n], y[:n], objective, max_depth=d) for n, d in ((4000, 3), (800, 2))]
+    return tuple(map(read_evaluated_model, trained)), xgb.DMatrix(table[4_000:]), y[4_000:]
+
+
+def _two_models() -> Population:
+    models, data, labels = _pair(_binary, "binary:logistic")
     margins = tuple(m.booster.predict(data, output_margin=True).astype(float) for m in models)
     one, other = (_of_two(m, labels, None) for m in margins)
     exact = {"auc difference": one["auc"] - other["auc"]}
@@ -419,13 +421,7 @@ def _no_curves(*_: Any) -> Any:
 
 
 def _two_models_of_counts() -> Population:
-    table = _features(POPULATION + 4_000)
-    y = _counts(table, np.random.default_rng(1))
-    trained = [
-        _model(table[:n], y[:n], "count:poisson", max_depth=d) for n, d in ((4000, 3), (800, 2))
-    ]
-    models = tuple(read_evaluated_model(one) for one in trained)
-    data, labels = xgb.DMatrix(table[4_000:]), y[4_000:]
+    models, data, labels = _pair(_counts, "count:poisson")
     predictions = tuple(m.booster.predict(data).astype(float) for m in models)
     plan: Any = plan_evaluation(models, None, None, (0.0, 10.0))
     names = "mean label", "mean of the first", "mean of the second"

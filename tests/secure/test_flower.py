@@ -134,6 +134,16 @@ def train(folder: Path, leaving: str | None = None) -> dict[str, Any]:
         }
 
 
+def check_model(model: Path, said: object) -> None:
+    """All parties trained it together, and its claim holds."""
+    assert model.exists(), said
+    report = privacy_report(model)
+    assert 1.0 < report.epsilon <= 2.0
+    (training,) = report.ledger["trainings"]
+    assert training["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
+    assert verify(model).verdict == "passed"
+
+
 def check_budgets(folder: Path) -> None:
     """Each party has paid for one training, and for no second one."""
     for name in PARTIES:
@@ -142,13 +152,7 @@ def check_budgets(folder: Path) -> None:
 
 def test_three_clients_train_one_model_with_one_ledger(tmp_path):
     said = train(tmp_path)
-    model = tmp_path / "model.json"
-    assert model.exists(), said
-    report = privacy_report(model)
-    assert 1.0 < report.epsilon <= 2.0
-    (training,) = report.ledger["trainings"]
-    assert training["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
-    assert verify(model).verdict == "passed"
+    check_model(tmp_path / "model.json", said)
     check_budgets(tmp_path)
 
 

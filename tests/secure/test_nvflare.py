@@ -13,9 +13,8 @@ pytest.importorskip("cryptography")
 
 from tests.children import light_environment
 from tests.secure.cluster import make_parties
-from tests.secure.test_flower import FAILS, check_budgets, program
+from tests.secure.test_flower import FAILS, check_budgets, check_model, program
 from tests.secure.test_hosts import PAGE, PARTIES
-from xgb_dp import privacy_report, verify
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SECTION = TEXT.split("\n## With NVIDIA FLARE\n")[1].split("\n## ")[0]
@@ -49,13 +48,7 @@ def train(folder: Path, leaving: str | None = None) -> str:
 
 def test_three_sites_train_one_model_with_one_ledger(tmp_path):
     said = train(tmp_path)
-    model = tmp_path / MODEL
-    assert model.exists(), said
-    report = privacy_report(model)
-    assert 1.0 < report.epsilon <= 2.0
-    (training,) = report.ledger["trainings"]
-    assert training["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
-    assert verify(model).verdict == "passed"
+    check_model(tmp_path / MODEL, said)
     check_budgets(tmp_path)
     code = list((tmp_path / "workspace").rglob("simulate_job/**/*.py"))
     assert code == []  # of the parties; the job has none
