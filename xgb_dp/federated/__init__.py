@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xgboost import Booster, DMatrix
+from xgboost import DMatrix
 from xgboost.callback import TrainingCallback
 from xgboost.collective import CommunicatorContext
 
@@ -46,22 +46,6 @@ class PartyTraining:
     num_boost_round: int
     callbacks: Sequence[TrainingCallback] = ()
 
-    def train(self) -> Booster:
-        """Train with the other parties of this group.
-
-        Raises:
-            PrivacyRefusal: The parameters do not mask the sums that leave the party.
-        """
-        if not read_one(self.params, "dp_secure_aggregation"):
-            raise PrivacyRefusal(
-                "Without `dp_secure_aggregation` the other parties would see exact sums. Nothing "
-                "was sent. Set dp_secure_aggregation=True."
-            )
-        callbacks = list(self.callbacks)
-        return self.budget.train(
-            self.params, self.dtrain, self.num_boost_round, callbacks=callbacks
-        )
-
 
 Prepare = Callable[[Mapping[str, Any]], PartyTraining]
 """A party's function: from its settings to its rows and parameters."""
@@ -78,13 +62,25 @@ def train_party(prepare: Prepare, settings: Mapping[str, Any], group: Mapping[st
         group: Arguments of ``xgboost.collective.CommunicatorContext``.
 
     Raises:
-        PartyError: The training failed. The cause could quote a cell, so it is only printed to
+        PartyError: The parameters do not mask the sums that leave the party, or the training
+            failed. The cause of a failure could quote a cell, so it is only printed to
             standard error: frameworks may send logs to the server.
     """
     try:
         training = prepare(settings)
+        if not read_one(training.params, "dp_secure_aggregation"):
+            raise PrivacyRefusal(
+                "Without `dp_secure_aggregation` the other parties would see exact sums. Nothing "
+                "was sent. Set dp_secure_aggregation=True."
+            )
         with CommunicatorContext(**group):
-            return bytes(training.train().save_raw("json"))
+            model = training.budget.train(
+                training.params,
+                training.dtrain,
+                training.num_boost_round,
+                callbacks=list(training.callbacks),
+            )
+        return bytes(model.save_raw("json"))
     except PrivacyError as error:
         raise PartyError(f"{type(error).__name__}: {error}") from None
     except Exception:

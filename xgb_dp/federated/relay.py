@@ -146,12 +146,9 @@ def _deliver(link: socket.socket, received: queue.SimpleQueue[bytes]) -> None:
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            raise ConnectionError("The worker has closed its connection.")
-        data += more
+    data = connection.recv(size, socket.MSG_WAITALL)
+    if len(data) < size:
+        raise ConnectionError("The worker has closed its connection.")
     return data
 
 
