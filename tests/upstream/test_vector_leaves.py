@@ -1,0 +1,48 @@
+"""Trees with a vector per leaf, which the updater does not grow, lack parts of XGBoost 3.2.
+
+Later releases have some of them. Reconsider docs/performance.md#vector-leaves when 3.2 goes.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+VECTORS = {"objective": "multi:softprob", "num_class": 3, "multi_strategy": "multi_output_tree"}
+X = np.random.default_rng(0).normal(size=(60, 2))
+DATA = xgb.DMatrix(X, np.arange(60) % 3, feature_names=["a", "b"])
+pytestmark = pytest.mark.skipif(
+    not xgb.__version__.startswith("3.2."), reason="about the oldest release that is served"
+)
+missing = pytest.raises(xgb.core.XGBoostError, match="multi-target tree is not yet implemented")
+
+
+@pytest.fixture(scope="module")
+def model() -> xgb.Booster:
+    return xgb.train(VECTORS | {"tree_method": "hist"}, DATA, 1)
+
+
+@pytest.mark.parametrize("what", ["pred_contribs", "pred_interactions"])
+def test_no_shap_values(what, model):
+    with missing:
+        model.predict(DATA, **{what: True})
+
+
+def test_no_gains_and_covers_in_a_dump(model):
+    with missing:
+        model.get_dump(with_stats=True)
+
+
+def test_no_categories():
+    column = pd.DataFrame({"group": pd.Categorical(np.arange(60) % 4)})
+    data = xgb.DMatrix(column, DATA.get_label(), enable_categorical=True)
+    with missing:
+        xgb.train(VECTORS | {"tree_method": "hist"}, data, 1)
+
+
+@pytest.mark.parametrize(
+    "more", [{"monotone_constraints": (1, 0)}, {"interaction_constraints": [["a"], ["b"]]}]
+)
+def test_no_constraints(more):
+    with missing:
+        xgb.train(VECTORS | {"tree_method": "hist"} | more, DATA, 1)
