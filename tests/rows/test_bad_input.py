@@ -147,12 +147,15 @@ def test_call_site(params, matrix):
 @pytest.mark.usefixtures("no_noise")
 def test_matrix(params):
     X, y = arrays()
+    plain = xgb.DMatrix(X, y)
     margins = xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0))
     weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
     targets = xgb.DMatrix(X, np.stack([y, y], axis=1))
     for given, d, error, named in (
         (params(), xgb.QuantileDMatrix(X, y), PrivacyRefusal, "QuantileDMatrix"),
         (params(dp_base_margin=True), margins, RowDomainError, "base_margin"),
+        (params(dp_base_margin=True), plain, RowDomainError, "has no `base_margin`"),
+        (params(), margins, RowDomainError, "dp_base_margin=True"),
         (params(), xgb.DMatrix(X), PrivacyParameterError, "label"),
         (params("multiclass"), targets, PrivacyRefusal, "Several targets"),
         (params("regression"), weighted, RowDomainError, "dp_max_weight"),

@@ -1,14 +1,12 @@
 """Monotone and interaction constraints, alpha, subsample and base_margin as users meet them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
 from tests.reference.comparison import trees_of
-from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from ..conftest import arrays
 from ..models import events, starts, training
@@ -62,13 +60,6 @@ def test_forms_of_monotone_constraints(given, params):
     assert training(booster)["public"]["hyperparameters"]["monotone_constraints"] == [1, -1, 0, 0]
 
 
-def test_categories_have_no_order(params):
-    frame = pd.DataFrame({"c": pd.Categorical(["u", "v"] * 150)})
-    d = xgb.DMatrix(frame, np.zeros(300), enable_categorical=True)
-    with pytest.raises(PrivacyParameterError, match="categorical"):
-        xgb.train(params(dp_categories={"c": ["u", "v"]}, monotone_constraints={"c": 1}), d, 1)
-
-
 @pytest.mark.parametrize(
     "given", [[[0, 1], [2, 3]], "[[0, 1], [2, 3]]", [["a", "b"], ["c", "d"]]], ids=str
 )
@@ -87,15 +78,6 @@ def test_paths_stay_within_the_sets(given, params):
         assert features <= {0, 1} or features <= {2, 3}
         used |= features
     assert used == {0, 1, 2, 3}
-
-
-def test_alpha_shrinks_released_sums_to_zero(params, matrix):
-    def largest(alpha: float) -> float:
-        table = xgb.train(params(alpha=alpha), matrix(), 3).trees_to_dataframe()
-        return float(table.loc[table.Feature == "Leaf", "Gain"].abs().max())
-
-    assert largest(0.0) > 0
-    assert largest(1e9) == 0
 
 
 def test_base_margin_stands_in_for_the_intercept(params):
@@ -124,30 +106,6 @@ def test_whether_rows_have_margins_is_declared(params, margins):
         record = training(booster)
         seen.append([record[name] for name in ("events", "public", "plans")])
     assert seen[0] == seen[1]
-
-
-def test_columns_that_are_arrays_are_refused(params, matrix):
-    with pytest.raises(PrivacyParameterError, match="interaction_constraints"):
-        xgb.train(params("binary", interaction_constraints=[[np.array([])]]), matrix("binary"), 2)
-
-
-def test_margins_that_are_not_as_declared(params):
-    X, y = big()
-    with pytest.raises(RowDomainError, match="dp_base_margin=True"):
-        xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.zeros(len(y))), 2)
-    with pytest.raises(RowDomainError, match="has no `base_margin`"):
-        xgb.train(params(dp_base_margin=True), xgb.DMatrix(X, y), 2)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_subsample_is_accounted_and_trains(kind, params, matrix):
-    booster = xgb.train(params(kind, subsample=0.5, dp_epsilon=1.0), matrix(kind), 4)
-    report = xgb_dp.privacy_report(booster)
-    (sampled,) = (e for e in events(booster) if e["mechanism"] == "poisson")
-    assert sampled["rate_num"] == 1 << 31
-    assert sampled["count"] == 4
-    assert 0.9 < report.epsilon <= 1.0
-    assert "leaf values" in report.statement()
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
@@ -198,15 +197,6 @@ def test_failed_training_does_not_go_on(booster):
         again.update(matrix, 0)
     with pytest.raises(XGBoostError, match="failed"):
         again.update(matrix, 0)
-
-
-def test_column_that_the_matrix_does_not_have(dtrain):
-    data = sp.csr_matrix(
-        (np.ones(3, np.float32), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3)
-    )
-    data.indices[2] = 9
-    with pytest.raises(ValueError, match="column"):
-        xgb.train(PARAMS, xgb.DMatrix(data, [1.0]), 1)
 
 
 @pytest.mark.parametrize("when", [-1, 0, 1])

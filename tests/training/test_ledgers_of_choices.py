@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,10 @@ def _taken_alone(training: dict[str, Any]) -> None:
     training["events"] = choice["first"] + choice["options"][1]
 
 
+def _taken(position: Any, training: dict[str, Any]) -> None:
+    training["public"]["plan_choice"]["taken"] = position
+
+
 def _no_rounds(training: dict[str, Any]) -> None:
     training["events"][0]["options"][0] = []
     training["public"]["plan_choice"]["plans"][0]["rounds"] = 0
@@ -38,6 +43,8 @@ SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a plan without events": lambda t: t["events"][0]["options"].__setitem__(0, []),
     "a plan of less rounds": lambda t: t["events"][0]["options"][0][-1].update(count=1),
     "the events of the plan alone": _taken_alone,
+    "no choice on record": lambda t: t["public"].pop("plan_choice"),
+    **{f"plan {i} taken": partial(_taken, i) for i in (0, 2, None, True)},
     "no plans": lambda t: t["public"]["plan_choice"].pop("plans"),
     "no number of rows": lambda t: t["public"]["plan_choice"].pop("rows"),
     "a number of rows in words": lambda t: t["public"]["plan_choice"].update(rows="many"),

@@ -14,7 +14,6 @@ from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.planning import with_noise
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
-from xgb_dp.testing import fixed_noise
 from xgb_dp.training.prepare import prepare
 from xgb_dp.training.start import label_quantiles, label_spread
 
@@ -162,19 +161,6 @@ def loss_in_plan(rounds: int, **changes: Any) -> dict[str, Any]:
     return dict(with_noise(prepared.draft, prepared.noise)["loss"])
 
 
-def test_the_first_rounds_fit_the_median():
-    """All quantiles move together there, and part afterwards."""
-    X, _ = rows("quantiles")
-    model = train("quantiles", rounds=30)
-    first, last = model[:18].predict(xgb.DMatrix(X)), model.predict(xgb.DMatrix(X))
-    assert (first == first[:, :1]).all()
-    assert first[:, 0].std() > 0.5
-    assert (last[:, 0] < last[:, 1]).mean() > 0.9
-    assert (last[:, 1] < last[:, 2]).mean() > 0.9
-    # A leaf of one tree may be lost in the rounding of 32-bit floats, with a chance of 1e-5.
-    assert (model[:19].predict(xgb.DMatrix(X)) != first).mean() > 0.5
-
-
 @pytest.mark.parametrize(
     ("rounds", "changes", "expected"),
     [
@@ -219,40 +205,6 @@ def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken():
     )
     at_the_end = first * decay ** (rounds - loss["centre_rounds"] - 1)
     assert at_the_end == pytest.approx(last, rel=1e-6)
-
-
-def test_one_row_changes_no_other_pair_of_an_own_objective():
-    """A function with a memory is traced once; the rows never come to it."""
-    seen: list[Any] = []
-
-    def remembers(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
-        seen.append(label)
-        return np.tanh(prediction - label) + 0.001 * len(seen), 1.0
-
-    model = train("own", rounds=2, dp_objective=remembers)
-    assert not any(isinstance(v, (float, np.ndarray, np.generic)) for v in seen)
-    assert "own_objective" in (model.attr("dp_ledger") or "")
-    assert (
-        "the formulas and constants of the custom loss" in xgb_dp.privacy_report(model).statement()
-    )
-
-
-def test_an_own_objective_is_that_which_it_writes_down():
-    """The squared error, written as a function, grows the trees of the clip of its own."""
-
-    def squared(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
-        return (p - y) / 8.0, 1.0 / 8.0  # per half width, as the squared error counts
-
-    bound = {"dp_gradient_clip": "clip", "dp_gradient_bound": 0.3, "dp_mean_correction": False,
-             "dp_hessian_weight": 0.005625, "max_bin": 32}  # fmt: skip
-    predictions = []
-    for changes in ({"dp_objective": squared}, {"objective": "reg:squarederror"}):
-        X, y = rows("own")
-        params = {**USUAL, "dp_target_bounds": (-8.0, 8.0), **bound, **changes, "base_score": 0.1}
-        with fixed_noise(3):
-            model = xgb.train(params, xgb.DMatrix(X, y), 5)
-        predictions.append(model.predict(xgb.DMatrix(X)))
-    np.testing.assert_allclose(*predictions, atol=0.05)
 
 
 def test_continuation_needs_the_same_own_objective():

@@ -80,15 +80,6 @@ def test_without_noise_the_intercept_is_the_mean(high):
         assert starts(model)[0] == pytest.approx(np.minimum(y, high).mean(), rel=1e-3)
 
 
-@pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
-def test_without_noise_the_mean_is_that_of_the_labels(objective):
-    X, y, _ = rows(objective, 3000)
-    params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 500)}
-    params |= {"dp_epsilon": math.inf, "dp_mean_correction": True}
-    model = xgb.train(params, xgb.DMatrix(X, y), 10)
-    assert model.predict(xgb.DMatrix(X)).mean() == pytest.approx(y.mean(), rel=0.005)
-
-
 def test_exposures_start_in_the_first_tree():
     """Rows of half a year have half of the claims, and predictions for a year are twice that."""
     rng = np.random.default_rng(1)
@@ -113,16 +104,6 @@ def test_exposures_start_in_the_first_tree():
     np.testing.assert_allclose(model.predict(xgb.DMatrix(X)), whole, rtol=1e-5)
     one_tree = xgb.train(params, d, 1).predict(d)
     assert one_tree.mean() / y.mean() == pytest.approx(1.0, abs=0.35)
-
-
-def test_exposures_without_bounds_are_refused():
-    X, y, _ = rows("count:poisson", 50)
-    params = PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0, 8)}
-    d = xgb.DMatrix(X, y, base_margin=np.zeros(50))
-    with pytest.raises(PrivacyParameterError, match=r"dp_exposure_bounds=\(0.003, 1\)"):
-        xgb.train(params | {"dp_base_margin": True}, d, 2)
-    with pytest.raises(RowDomainError, match="undeclared"):
-        xgb.train(params, d, 2)
 
 
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
@@ -194,19 +175,3 @@ def test_the_cap_follows_the_mean():
     ).settings
     assert [MEANS.cap(amounts, m) for m in (10.0, 100.0, 900.0)] == [20.0, 200.0, 1010.0]
     assert MEANS.cap(amounts, 1.0) == 11.0  # above the lower end, whatever the noise says
-
-
-@pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
-def test_little_data_and_none_train(objective):
-    """Noise alone decides, and nothing fails: means have logarithms, caps are in the range."""
-    X = np.zeros((0, 2), dtype=np.float32)
-    for n in (0, 1, 5):
-        X = np.ones((n, 2), dtype=np.float32)
-        if objective == "survival:aft":
-            d, params = times(X, np.ones(n), np.full(n, np.inf)), AFT
-        else:
-            d = xgb.DMatrix(X, np.ones(n))
-            params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 1e6)}
-        for _ in range(5):
-            model = xgb.train(params | {"dp_epsilon": 0.3}, d, 3)
-            assert np.isfinite(model.predict(xgb.DMatrix(np.ones((3, 2))))).all()

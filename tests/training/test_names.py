@@ -104,13 +104,3 @@ def test_categories_are_stored_in_another_way(name):
     stored = [m.get_categories(export_to_arrow=True).to_arrow() for m in (model, again)]
     assert stored[0] == stored[1]
     assert xgb_dp.privacy_report(again).epsilon == xgb_dp.privacy_report(model).epsilon
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_other_names_stay(name):
-    X, y = arrays("binary")
-    matrix = xgb.DMatrix(X[:, :2], y, feature_names=[name, "b"])
-    model = xgb.train(private(objective="binary:logistic", nthread=1), matrix, 1)
-    again = xgb.Booster(model_file=model.save_raw("json"))
-    assert again.feature_names == [name, "b"]
-    assert xgb_dp.privacy_report(again).epsilon == xgb_dp.privacy_report(model).epsilon

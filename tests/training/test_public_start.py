@@ -16,8 +16,7 @@ from xgb_dp.record import ledger as ledgers
 from xgb_dp.record.ledger_model import Ledger
 
 from ..conftest import OBJECTIVE, arrays
-from ..models import training, trees
-from ..upstream.stock import run_stock
+from ..models import training
 
 KINDS = ["binary", "regression", "multiclass"]
 
@@ -48,21 +47,6 @@ def test_private_trees_are_added_to_public_ones(params, matrix, kind, tmp_path):
         record = training(tmp_path / name)
         assert (record["rounds"], record["start"]["rounds"]) == (4, 3)
         assert "intercept" not in {e["release"] for e in record["events"]}
-
-
-def test_a_stock_xgboost_predicts_alike(params, matrix, tmp_path):
-    model = xgb.train(params(dp_public_model=True), matrix(), 4, xgb_model=stock())
-    model.save_model(tmp_path / "model.json")
-    np.save(tmp_path / "X.npy", arrays()[0])
-    np.save(tmp_path / "expected.npy", model.predict(matrix()))
-    run_stock(
-        "import sys, numpy as np, xgboost as xgb\n"
-        "folder = sys.argv[1]\n"
-        "model = xgb.Booster(model_file=folder + '/model.json')\n"
-        "got = model.predict(xgb.DMatrix(np.load(folder + '/X.npy')))\n"
-        "np.testing.assert_allclose(got, np.load(folder + '/expected.npy'), rtol=1e-6)\n",
-        str(tmp_path),
-    )
 
 
 def test_the_start_recentres_by_itself(params):
@@ -263,28 +247,6 @@ def test_estimators(kind):
     assert model.get_booster().num_boosted_rounds() == 7
     assert model.privacy_report_.epsilon <= 1.0
     assert model.predict(X).shape == (500,)
-
-
-def test_the_bound_of_a_row_holds_on_any_start(params):
-    """A start that is sure and wrong of a row: the row moves the sums by no more than its bound.
-
-    The gradients of the second training are recomputed from the leaves that a training without
-    noise has grown.
-    """
-    X = np.zeros((40, 1), dtype=np.float32)
-    X[0] = 1.0
-    wrong = xgb.train({"objective": "binary:logistic", "lambda": 0, "eta": 1.0, "max_depth": 1,
-                       "base_score": 0.5, "min_child_weight": 0},
-                      xgb.DMatrix(X, 1.0 - np.eye(1, 40)[0]), 30)  # fmt: skip
-    free = params(
-        dp_epsilon=float("inf"), dp_public_model=True, dp_feature_cuts={"0": [0.5]}, max_depth=1,
-        eta=1.0, dp_shrinkage=False, max_delta_step=0, **{"lambda": 1.0},
-    )  # fmt: skip
-    here = np.eye(1, 40)[0]  # the row that the start is wrong of
-    model = xgb.train(free, xgb.DMatrix(X, here), 1, xgb_model=wrong)
-    tree = trees(model)[-1]
-    leaf = tree["split_conditions"][tree["right_children"][0]]
-    assert 0 < leaf <= 0.5 / 1.0 + 1e-3  # C over lambda: the row alone, bounded by C = 0.5
 
 
 def test_on_the_command_line(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from xgb_dp.accounting import ChoiceEvent, make_accountant
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
-from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.errors import BudgetError
 from xgb_dp.parameters.parse import OpenRounds
 from xgb_dp.record.authorization import Context
 from xgb_dp.record.ledger import read_ledger
@@ -228,16 +228,6 @@ def test_a_continued_model_counts_its_rows_again(short):
     assert "of training 2 is one of 2 public plans" in report.statement()
 
 
-def test_a_continued_model_costs_both_choices():
-    d = data(FEW)
-    model = xgb.train(private_params(), d, xgb_model=xgb.train(private_params(), d))
-    first, second = read_ledger(model).trainings
-    [one, two] = first.events[0], second.events[0]
-    ways = [a + b for a in one.ways[::4] for b in two.ways[::4]]
-    worst = max(make_accountant("exact", way).get_epsilon(1e-6) for way in ways)
-    assert worst <= xgb_dp.privacy_report(model).epsilon <= 1.005 * worst
-
-
 def test_the_ledger_charges_the_worst_plan(short):
     """Whichever is taken: the events are the same, and so is epsilon at every question."""
     few, many = (xgb.train(private_params(), data(n)) for n in (FEW, MANY))
@@ -275,19 +265,6 @@ def test_the_claim_before_the_first_tree(short):
     assert (stopped.rounds, len(stopped.events)) == (1, 1)
     assert stopped.stopped
     assert "released less than planned" in xgb_dp.privacy_report(model).statement()
-
-
-@pytest.mark.parametrize("taken", [0, 2, None, True])
-def test_a_ledger_of_another_plan_is_refused(taken, short):
-    """The taken plan has to pay for the trees that are there."""
-    model = xgb.train(private_params(), data(MANY))
-    ledger = xgb_dp.privacy_report(model).ledger
-    ledger["trainings"][0]["public"]["plan_choice"]["taken"] = taken
-    with pytest.raises(LedgerError):
-        xgb_dp.PrivacyReport(ledger)
-    del ledger["trainings"][0]["public"]["plan_choice"]
-    with pytest.raises(LedgerError):
-        xgb_dp.PrivacyReport(ledger)
 
 
 def test_the_choice_depends_on_what_was_released_alone(short):

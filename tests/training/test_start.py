@@ -167,11 +167,6 @@ def test_without_noise_the_start_is_that_of_the_rows():
     assert np.allclose(margin, columns.centre + x @ columns.effects, atol=0.02)
 
 
-def test_no_rows():
-    model = xgb.train(private_params(), table(0), 2)
-    assert xgb_dp.privacy_report(model).epsilon <= 4.0
-
-
 def test_columns_with_cuts_of_their_own_are_kept():
     """Candidates are released for as many columns as trees are offered, or fewer private ones."""
     cuts = {i: [0.5] for i in range(WIDTH - 3)}

@@ -6,14 +6,13 @@ import weakref
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import arrays, private
 from xgb_dp.testing import fixed_noise
 
-from ..models import events, trees
+from ..models import trees
 
 PARAMS = private(objective="binary:logistic")
 REGRESSION = {**PARAMS, "objective": "reg:squarederror", "dp_target_bounds": (-1.0, 1.0)}
@@ -59,58 +58,6 @@ def test_model_does_not_depend_on_threads(params, shape):
     dtrain = xgb.DMatrix(x, y)
     models = {fixed({**params, "dp_tree_shape": shape, "nthread": t}, dtrain) for t in (1, 2, 3)}
     assert len(models) == 1
-
-
-def test_seed_does_not_touch_the_noise():
-    x, y = rows()
-    dtrain = xgb.DMatrix(x, y)
-    one, two = (
-        bytes(xgb.train({**PARAMS, "seed": 3}, dtrain, 2).save_raw("json")) for _ in range(2)
-    )
-    assert one != two
-    assert fixed({**PARAMS, "seed": 1}, dtrain) == fixed({**PARAMS, "seed": 2}, dtrain)
-
-
-@pytest.mark.parametrize("levels", [1, 2])
-def test_oblivious_trees_have_one_split_a_level(levels):
-    """Or one feature, where a selection divides its values for several levels."""
-    x, y = rows()
-    params = {**PARAMS, "dp_tree_shape": "oblivious", "max_depth": 3, "dp_split_levels": levels}
-    for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
-        splits = list(
-            zip(tree["split_indices"], tree["split_conditions"], tree["default_left"], strict=True)
-        )
-        if levels == 1:
-            assert splits[1] == splits[2]
-        else:
-            assert len({feature for feature, *_ in splits[:3]}) == 1
-        assert len(set(splits[3:7])) == 1
-
-
-def test_no_split_can_win():
-    x, y = rows(200)
-    params = {**PARAMS, "dp_no_split": True, "gamma": 1e6}
-    for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
-        assert tree["left_children"] == [-1]
-
-
-def test_sparse_and_dense_input_agree():
-    x, y = rows()
-    x[:, 3] = np.where(x[:, 3] > 0, x[:, 3], np.nan)
-    present = ~np.isnan(x)
-    csr = sp.csr_matrix(
-        (x[present], np.nonzero(present)[1], np.r_[0, present.sum(1).cumsum()]), shape=x.shape
-    )
-    assert fixed(PARAMS, xgb.DMatrix(x, y)) == fixed(PARAMS, xgb.DMatrix(csr, y))
-
-
-def test_missing_values_may_carry_the_signal():
-    rng = np.random.default_rng(0)
-    y = (rng.random(4000) < 0.5).astype(np.float32)
-    x = rng.normal(size=(4000, 2)).astype(np.float32)
-    x[y == 1, 0] = np.nan
-    booster = xgb.train({**PARAMS, "dp_epsilon": 4.0}, xgb.DMatrix(x, y), 10)
-    assert ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.95
 
 
 def test_labels_beyond_the_bounds_are_clamped():
@@ -168,39 +115,6 @@ def test_infinite_epsilon_trains_without_noise_and_says_so():
     assert one.save_raw("json") == two.save_raw("json")
     assert not xgb_dp.privacy_report(one).private
     assert ((one.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.8
-
-
-@pytest.mark.parametrize("score", ["l1", "newton", "gain"])
-def test_scores_learn(score):
-    x, y = rows(20_000)
-    params = {**REGRESSION, "dp_score": score, "dp_epsilon": 4.0}
-    booster = xgb.train(params, xgb.DMatrix(x, 2 * y - 1), 20)
-    residual = booster.predict(xgb.DMatrix(x)) - (2 * y - 1)
-    assert np.sqrt((residual**2).mean()) < 0.8
-
-
-def test_multiclass():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(6000, 4)).astype(np.float32)
-    y = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0.5)
-    params = {**PARAMS, "objective": "multi:softprob", "num_class": 3, "dp_epsilon": 4.0}
-    booster = xgb.train(params, xgb.DMatrix(x, y), 10)
-    assert (booster.predict(xgb.DMatrix(x)).argmax(axis=1) == y).mean() > 0.75
-    report = xgb_dp.privacy_report(booster)
-    assert 0.99 * 4 <= report.epsilon <= 4.0
-
-
-def test_public_candidates_cost_nothing():
-    x, y = rows(800)
-    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0, "even"))}
-    params["max_bin"] = 64
-    booster = xgb.train(params, xgb.DMatrix(x, y), 3)
-    assert {e["release"] for e in events(booster)} == {"intercept", "splits", "leaves"}
-    grid = {np.float32(-3.0 + 6.0 * i / 64) for i in range(65)} | {np.finfo(np.float32).max}
-    for tree in trees(booster):
-        nodes = zip(tree["split_conditions"], tree["left_children"], strict=True)
-        inner = [condition for condition, left in nodes if left != -1]
-        assert all(min(abs(c - g) for g in grid) < 1e-5 * max(1, abs(c)) for c in inner)
 
 
 def test_within_a_model_no_leaf_repeats():
