@@ -142,14 +142,25 @@ def try_wheel(wheel: Path, python: str, stock: str, tests: Sequence[str], scratc
         output.append(f"beside xgboost {stock}")
     if tests:
         run([*pip, f"{wheel}[test,{EXTRAS}]"], work)
-        output.append(run_tests(inside, tests, scratch / "checkout", os.environ | beside))
+        output.append(run_tests(inside, pip, tests, scratch / "checkout", os.environ | beside))
     return "; ".join(output)
 
 
-def run_tests(python: Path, tests: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
+def run_tests(
+    python: Path,
+    pip: Sequence[str | Path],
+    tests: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+) -> str:
     """Run fast tests from a copy of the repository without the package: the wheel's is imported."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "xgb_dp", "__pycache__")
     shutil.copytree(ROOT, folder, ignore=left_out)
+    # Tests load our models with the stock wheels of all releases that run on this Python.
+    for version in run([python, "tools/fetch_upstream.py", "--runnable"], folder).split():
+        target = ["--target", folder / "build" / f"stock-{version}", f"xgboost=={version}"]
+        run([*pip, "--no-deps", "--only-binary", ":all:", *target], folder)
+    environment = {k: v for k, v in environment.items() if k != "XGB_DP_STOCK"}
     command: list[str | Path] = [
         python,
         "-m",
