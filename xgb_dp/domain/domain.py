@@ -173,7 +173,6 @@ class Domain:
 
     def parameters(self) -> dict[str, Any]:
         """Return the training parameters that follow from the declarations."""
-        assert self.columns is not None
         params: dict[str, Any] = {}
         if self.privacy_id is not None:
             params["dp_privacy_id"] = self.privacy_id

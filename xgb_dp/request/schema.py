@@ -193,7 +193,8 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
         shown = f"the feature {key if isinstance(key, int) else parse.show(key)}"
     raise PrivacyParameterError(
         f"`{param}` declares {shown}, which is not in the training data. Use the name of a column "
-        "or its index, starting at 0."
+        "or its index, starting at 0. If it is the label, leave it out: after a column discovery, "
+        "with `found.params(target=...)`."
     )
 
 
