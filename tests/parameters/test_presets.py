@@ -171,6 +171,19 @@ def test_what_does_not_fit_is_refused(changes, error, match):
         xgb.train(given, xgb.DMatrix(X, y), 3)
 
 
+@pytest.mark.parametrize("name", ["dp_rf", "dp_ebm"])
+def test_presets_that_count_rounds_otherwise_have_no_default(name):
+    """50 rounds are 50 forests of 100 trees, or 50 trees instead of 50 for each column."""
+    X, y = data(n=100)
+    with pytest.raises(PrivacyParameterError, match=f"`num_boost_round` is missing: .*'{name}'"):
+        xgb.train(params(name), xgb.DMatrix(X, y))
+    given = {"epsilon": 1.0, "delta": 1e-6, "feature_bounds": BOUNDS, "preset": name}
+    model = xgb_dp.DPXGBClassifier(**given, classes=[0, 1])
+    with pytest.raises(PrivacyParameterError, match="`n_estimators` is missing"):
+        model.fit(X, y)
+    assert xgb.train(params(name), xgb.DMatrix(X, y), 1).num_boosted_rounds() == 1
+
+
 def test_weights_where_rows_count_one():
     X, y = data(n=100)
     d = xgb.DMatrix(X, y, weight=np.linspace(0.5, 1.0, 100))

@@ -11,8 +11,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named
 from ..parameters.config import Config, ReleasedRange
+from ..parameters.parse import OpenRounds
 from ..presets import PRESETS
 from .bound import row_bound
 from .masking import Masking
@@ -110,6 +111,11 @@ def _with_preset(user: Mapping[str, Any], schema: Schema, rounds: int) -> dict[s
     """The user's parameters on top of the chosen preset."""
     s = _read(Config(user, schema, rounds, False, {}), ("dp_preset",))
     preset = PRESETS[s["dp_preset"]]
+    needed = [need for need in preset.needs if need.startswith("`num_boost_round")]
+    if needed and isinstance(rounds, OpenRounds):
+        raise PrivacyParameterError(
+            f"{named.num_boost_round} is missing: dp_preset={preset.name!r} needs {needed[0]}."
+        )
     params = dict(preset.params)
     s = replace(s, given={**params, **user})
     _read(s, ("tree_method", "num_parallel_tree"))
