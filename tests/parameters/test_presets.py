@@ -150,6 +150,15 @@ def test_pure_needs_no_delta():
     assert report.delta == 0.0
     assert 0.99 * 8.0 <= report.epsilon <= 8.0
     assert "differentially private" in report.statement()
+    assert "dp_accountant" not in report.statement()
+    d = xgb.DMatrix(X, y)
+    loose, exact = (
+        xgb_dp.privacy_report(xgb.train(params("sarus", dp_delta=1e-6, **more), d, 20))
+        for more in ({}, {"dp_accountant": "exact"})
+    )
+    assert loose.epsilon < 0.5 * 8.0 < 0.99 * 8.0 <= exact.epsilon <= 8.0
+    assert "calibrated with dp_accountant='pure'" in loose.statement()
+    assert "dp_accountant" not in exact.statement()
     tree = params("sarus", dp_candidates="quantile_tree", dp_candidate_noise="gaussian")
     del tree["dp_feature_bounds"]
     with pytest.raises(xgb_dp.BudgetError, match="pure"):

@@ -820,6 +820,13 @@ def _history(record: Ledger) -> str:
             "private row was used for this public model. The figures do not cover the rows that "
             "it was trained on."
         )
+    used = {str(t.hyperparameters.get("accountant", "exact")) for t in trainings if t.target[1]}
+    if loose := sorted(used - {"exact"}):
+        parts.append(
+            f"The noise was calibrated with dp_accountant={', '.join(map(repr, loose))}. This "
+            "report composes the same releases exactly, so its epsilon can be far below "
+            "dp_epsilon. dp_accountant='exact' would spend all of it."
+        )
     if len(trainings) > 1:
         parts.append(
             f"The model was trained in {len(trainings)} steps; the figures are for all steps "
