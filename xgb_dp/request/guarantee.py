@@ -99,14 +99,6 @@ def _public_data(name: str, value: Any, s: Config) -> bool:
     )
 
 
-def _shares(name: str, value: Any, s: Config) -> dict[str, float]:
-    return resolve_shares(value, s)
-
-
-def _default_shares(s: Config) -> dict[str, float]:
-    return resolve_shares(None, s)
-
-
 # fmt: off
 PARAMETERS = (
     Parameter("dp_epsilon", "Privacy budget of the training. Smaller values add more noise.",
@@ -129,7 +121,9 @@ PARAMETERS = (
               Table.DEFAULT, shown="'exact', the tightest"),
     Parameter("dp_budget_shares", "Division of the budget among the releases, as fractions of "
                                   "mu^2 of Gaussian differential privacy.",
-              _shares, _default_shares, SPENDS, "accounting", Table.DEFAULT,
+              lambda _, value, s: resolve_shares(value, s),
+                                  lambda s: resolve_shares(None, s), SPENDS, "accounting",
+                                  Table.DEFAULT,
               unit="fractions that sum to 1", values="mapping with some of the keys "
               + ", ".join(SHARE_NAMES), shown="columns 2/3 with dp_start='columns'; candidates 0.1 "
               "(after columns); base_score 0.009, or 0.027 for regression without "

@@ -18,14 +18,8 @@ from typing import Any
 
 from ..engine import key_exchange, native
 from ..engine.workers import all_gather, check_together, this_worker
-from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Table
 from ..parameters.parse import FileName, Flag, Integer
-
-
-def _colluders(name: str, value: Any, s: Config) -> int:
-    return Integer(0, max(s.workers - 1, 0))(name, value)
-
 
 # fmt: off
 PARAMETERS = (
@@ -36,7 +30,8 @@ PARAMETERS = (
               shown="False: workers trust each other", recorded=False),
     Parameter("dp_secure_colluders", "Number of workers that may collude. The noise of the "
                                      "others guarantees dp_epsilon.",
-              _colluders, 1, SPENDS, "masked-sums", Table.MASKED_SUMS, unit="workers",
+              lambda name, value, s: Integer(0, max(s.workers - 1, 0))(name, value), 1,
+              SPENDS, "masked-sums", Table.MASKED_SUMS, unit="workers",
               values="0 (all workers are trusted) to workers - 1",
               shown="1: workers do not collude", recorded=False),
     Parameter("dp_secure_key", "File with this worker's private key (ssh-keygen -t ed25519).",

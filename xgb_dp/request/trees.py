@@ -14,33 +14,15 @@ from .schema import by_column, interaction_sets, monotone_directions
 
 
 def _tree_method(name: str, value: Any, s: Config) -> str:
+    """Read the method; None if it is missing."""
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
         return value
-    raise _refusal(f"is {show(value)}")
-
-
-def _no_tree_method(s: Config) -> str:
-    raise _refusal("is missing")
-
-
-def _refusal(got: str) -> PrivacyRefusal:
-    return PrivacyRefusal(
-        f"`tree_method` {got}, but dp_* parameters or a private `xgb_model` were passed. Private "
+    got = "missing" if value is None else show(value)
+    raise PrivacyRefusal(
+        f"`{name}` is {got}, but dp_* parameters or a private `xgb_model` were passed. Private "
         "training requires tree_method='dp_hist' or 'dp_approx'. Set one of them, or remove the "
         "dp_* parameters and the private model to train without privacy."
     )
-
-
-def _features_of_tree(name: str, value: Any, s: Config) -> int:
-    return Integer(1, s.schema.width)(name, value)
-
-
-def _default_features_of_tree(s: Config) -> int:
-    return max(1, int(s["colsample_bytree"] * s.schema.width))
-
-
-def _no_directions(s: Config) -> tuple[int, ...]:
-    return (0,) * s.schema.width
 
 
 def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
@@ -76,7 +58,8 @@ PARAMETERS = (
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
     Parameter("dp_features_per_tree", "Number of features that a tree may use.",
-              _features_of_tree, _default_features_of_tree, PUBLIC,
+              lambda name, value, s: Integer(1, s.schema.width)(name, value),
+              lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="the fraction colsample_bytree of all features", plan="features_per_tree"),
     Parameter("dp_feature_order", "Features of a tree: drawn at random ('random') or taken in turn "
@@ -84,7 +67,8 @@ PARAMETERS = (
               OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
     Parameter("tree_method", "'dp_hist' releases split candidates before the first tree, "
-              "'dp_approx' in every round.", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
+              "'dp_approx' in every round.", _tree_method,
+              lambda s: _tree_method("tree_method", None, s), PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none; required", recorded=False),
     Parameter("max_depth", "Depth of the trees.", Integer(1, 10), tree_default("max_depth"), PUBLIC,
               "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
@@ -104,7 +88,7 @@ PARAMETERS = (
               unit="fraction of features", recorded=False),
     Parameter("monotone_constraints", "Direction of the prediction in each feature: 1 for "
               "increasing, -1 for decreasing, 0 for no constraint.", monotone_directions,
-              _no_directions, PUBLIC, "constraints",
+              lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
               values="list with one entry per column, a string of such a list, or {name: "
               "direction}",
               shown="none", plan="monotone"),
