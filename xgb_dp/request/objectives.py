@@ -16,10 +16,6 @@ from typing import Any
 from ..parameters.config import Config
 
 
-def _weight(s: Config) -> float:
-    return s.max_weight
-
-
 class Loss:
     """A loss that the plugin computes. All its values are derived from checked settings."""
 
@@ -104,7 +100,7 @@ class _Quantiles(Loss):
 
     def gradient_bound(self, s: Config) -> float:
         """Norm of a row whose label is at the worse end, for predicted quantiles in order."""
-        return _one_sided(self.levels(s)) * _weight(s)
+        return _one_sided(self.levels(s)) * s.max_weight
 
     def hessian_weight(self, s: Config) -> float:
         """The largest r for which a row near its quantile has no larger norm than a distant row."""
@@ -174,7 +170,7 @@ class _MeanLoss(Loss):
     name = "power"
 
     def gradient_bound(self, s: Config) -> float:
-        return _weight(s)
+        return s.max_weight
 
     def cap(self, s: Config, mean: float) -> float:
         """Compute the cap on labels from a released or public mean."""
@@ -202,7 +198,7 @@ class _SurvivalLoss(Loss):
 
     def gradient_bound(self, s: Config) -> float:
         """The largest norm for logistic errors; 2 for errors with unbounded norms."""
-        return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * _weight(s)
+        return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * s.max_weight
 
     def plan(self, s: Config) -> dict[str, Any]:
         distribution = s["aft_loss_distribution"]
@@ -256,7 +252,7 @@ class _Targets(Loss):
         return float(s["dp_gradient_bound"]) / self._of_clip(s)
 
     def of_output(self, s: Config) -> tuple[float, float]:
-        weight, largest = _weight(s), s["dp_gradient_bound"]
+        weight, largest = s.max_weight, s["dp_gradient_bound"]
         gradient, hessian = self.residual(s), math.sqrt(s["dp_hessian_weight"])
         return (
             min(weight * gradient / largest, 1.0),
@@ -270,7 +266,7 @@ class _Targets(Loss):
     @staticmethod
     def _of_clip(s: Config) -> float:
         """The norm of a row that is clipped in all targets, in units of the clipping limit."""
-        return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * _weight(s)
+        return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * s.max_weight
 
 
 class _Shares(Loss):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +129,7 @@ class _Symbol(NDArrayOperatorsMixin):
             raise _UntracedError(f"np.{name} with options")
         trace = self.trace
         if name == "positive":
-            return trace.add(*("add", trace.at(given[0]), trace.at(0.0)))
+            return trace.add("add", trace.at(given[0]), trace.at(0.0))
         if name == "square":
             return trace.add("mul", trace.at(given[0]), trace.at(given[0]))
         if name == "not_equal":
@@ -162,11 +161,19 @@ class _Symbol(NDArrayOperatorsMixin):
     __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __getitem__ = _refuse
 
 
-def _traced(function: Callable[..., Any]) -> Program:
+def own_objective(name: str, value: Any, s: Any = None) -> Program:
+    """Compile a function of (prediction, label, weight) that returns gradient and Hessian."""
+    if isinstance(value, Program):
+        return value
+    if not callable(value):
+        raise PrivacyParameterError(
+            f"`{name}` must be a function (prediction, label, weight) -> (gradient, Hessian) of "
+            f"one row; got {type(value).__name__}."
+        )
     trace = _Trace()
     row = [trace.add(name) for name in ("margin", "label", "weight")]
     try:
-        gradient, hessian = function(*row)
+        gradient, hessian = value(*row)
         at = trace.at(gradient), trace.at(hessian)
     except PrivacyParameterError:
         raise
@@ -193,15 +200,3 @@ def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: i
         name, *read = instructions[at]
         needed.append((name, *(read if name == "number" else (place[i] for i in read))))
     return Program(tuple(needed), place[gradient], place[hessian])
-
-
-def own_objective(name: str, value: Any, s: Any = None) -> Program:
-    """Compile a function of (prediction, label, weight) that returns gradient and Hessian."""
-    if isinstance(value, Program):
-        return value
-    if not callable(value):
-        raise PrivacyParameterError(
-            f"`{name}` must be a function (prediction, label, weight) -> (gradient, Hessian) of "
-            f"one row; got {type(value).__name__}."
-        )
-    return _traced(value)

@@ -376,10 +376,13 @@ def resolve_features(s: Config) -> tuple[Feature, ...]:
     return tuple(_feature(s, index) for index in range(s.schema.width))
 
 
-def _entries(name: str, text: str) -> Any:
-    """Parse XGBoost's string form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""
+def _parsed(name: str, value: Any) -> Any:
+    """Parse XGBoost's string form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"; other values stay."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip().replace("(", "[").replace(",)", "]").replace(")", "]")
     try:
-        return json.loads(text.strip().replace("(", "[").replace(",)", "]").replace(")", "]"))
+        return json.loads(text or "[]")
     except (ValueError, RecursionError):
         raise PrivacyParameterError(
             f"`{name}` is not a list. Use XGBoost's form, e.g. "
@@ -389,9 +392,7 @@ def _entries(name: str, text: str) -> Any:
 
 def monotone_directions(name: str, value: Any, s: Config) -> tuple[int, ...]:
     """Direction of every feature: 1 increasing, -1 decreasing, 0 free."""
-    schema = s.schema
-    if isinstance(value, str):
-        value = _entries(name, value) if value.strip() else []
+    schema, value = s.schema, _parsed(name, value)
     if not isinstance(value, Mapping):
         entries = parse.listed(value)
         if entries is None or len(entries) > schema.width:
@@ -414,13 +415,12 @@ def monotone_directions(name: str, value: Any, s: Config) -> tuple[int, ...]:
 
 def interaction_sets(name: str, value: Any, s: Config) -> tuple[tuple[int, ...], ...]:
     """Sets of features that may occur on one path of a tree."""
-    if isinstance(value, str):
-        value = _entries(name, value) if value.strip() else []
+    entries = parse.listed(_parsed(name, value))
     sets = [
         list(one) if isinstance(one, (set, frozenset)) else parse.listed(one)
-        for one in parse.listed(value) or ()
+        for one in entries or ()
     ]
-    if parse.listed(value) is None or None in sets:
+    if entries is None or None in sets:
         raise PrivacyParameterError(
             f"`{name}` must be a list of lists of columns, e.g. [[0, 1], [2, 3]]."
         )
