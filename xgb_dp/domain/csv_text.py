@@ -107,8 +107,16 @@ def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
                 f"Column {name!r} occurs more than once in the file. Rename or remove duplicates."
             )
         if name not in header:
+            # Names in the file are not shown: without a header line they would be cells of a row.
+            if len(header) == 1:
+                hint = "If another character separates the columns, pass it as --separator."
+            elif "," in name:
+                hint = "If these are several columns, repeat the option for each of them."
+            else:
+                hint = "Run `xgb-dp schema FILE` to list them."
             raise PrivacyParameterError(
-                f"The file has no column {name!r}. Run `xgb-dp schema FILE` to list its columns."
+                f"The file has no column {name!r} among its {len(header)} columns. The first line "
+                f"of a CSV file must contain the column names. {hint}"
             )
 
 
@@ -122,12 +130,11 @@ def reading_errors(path: Path) -> Iterator[None]:
         raise
     except ImportError:
         wrong = "cannot be decompressed: a required package is missing. Decompress it first"
-    except (OSError, EOFError, zlib.error, ValueError, RuntimeError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # raised by the file system
-            raise
-        wrong = "is damaged, or does not have the format of its file extension"
     except Exception as error:
-        if type(error).__name__ != "LZMAError":  # lzma may not be importable
+        damaged = isinstance(error, (EOFError, zlib.error, ValueError, RuntimeError))
+        damaged |= isinstance(error, OSError) and error.errno is None  # not of the file system
+        damaged |= type(error).__name__ == "LZMAError"  # lzma may not be importable
+        if not damaged:
             raise
         wrong = "is damaged, or does not have the format of its file extension"
     raise RowDomainError(f"{path.name} {wrong}.")

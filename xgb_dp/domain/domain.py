@@ -43,17 +43,13 @@ from .columns import (
     read_schema_file,
     to_schema_entries,
 )
-from .csv_text import Csv, parse_header, read_blocks
+from .csv_text import Csv, check_columns, parse_header, read_blocks
 from .data_files import Source, find_files, is_parquet
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
     "dp_categories": "names", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
 }  # fmt: skip
-_STORED = (
-    "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "columns",
-    "discovered", "objective", "quantiles", "event", "target_upper", "exposure", "base_margin",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -122,9 +118,7 @@ class Domain:
             apart = {*special, *self.drop}
             columns = {name: Column() for name in header if name not in apart}
         needed = {**columns, **self.declared}
-        for name in [*needed, *self.drop, *(special if training else ())]:
-            if header.count(name) != 1:
-                raise PrivacyParameterError(_not_in(name, header))
+        check_columns([*needed, *self.drop, *(special if training else ())], header)
         for name in needed:
             if name in special:
                 raise PrivacyParameterError(
@@ -244,7 +238,7 @@ class Domain:
     def to_json(self) -> str:
         """Format as JSON for the model attribute ``dp_schema``."""
         assert self.columns is not None
-        content: dict[str, Any] = {key: getattr(self, key) for key in _STORED}
+        content = {key: getattr(self, key) for key in _READERS if key not in ("drop", "params")}
         content["columns"] = {
             name: to_schema_entries(column) for name, column in self.columns.items()
         }
@@ -256,27 +250,6 @@ class Domain:
         """Return the domain after checking that a model can store its names."""
         model_json.check_carried(json.loads(self.to_json()), "the names of the schema")
         return self
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    matches = difflib.get_close_matches(name, known, 1)
-    return f" Did you mean {matches[0]!r}?" if matches else ""
-
-
-def _not_in(name: str, header: Sequence[str]) -> str:
-    if name in header:
-        return f"Column {name!r} occurs more than once in the file. Rename or remove duplicates."
-    # Names in the file are not shown: without a header line they would be cells of a row.
-    if len(header) == 1:
-        hint = "If another character separates the columns, pass it as --separator."
-    elif "," in name:
-        hint = "If these are several columns, repeat the option for each of them."
-    else:
-        hint = "Run `xgb-dp schema FILE` to list them."
-    return (
-        f"The file has no column {name!r} among its {len(header)} columns. The first line of a CSV "
-        f"file must contain the column names. {hint}"
-    )
 
 
 def _columns(name: str, value: Any) -> dict[str, Column]:
@@ -344,7 +317,8 @@ def from_mapping(given: Any) -> Domain:
     check_mapping(f"A schema must be a mapping with some of the keys {', '.join(_READERS)}", given)
     for key in given:
         if key not in _READERS:
-            hint = _near(str(key), list(_READERS))
+            near = difflib.get_close_matches(str(key), _READERS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise PrivacyParameterError(
                 f"The schema has the unknown key {key!r}.{hint} Valid keys are "
                 f"{', '.join(_READERS)}."
