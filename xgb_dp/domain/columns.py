@@ -568,10 +568,8 @@ def _numbers_from_strings(strings: Any, missing: Sequence[str]) -> npt.NDArray[n
         strings = strings.cast(pa.large_string())  # Arrow supports fewer operations on views
     with suppress(pa.ArrowInvalid):
         return _require_numbers(strings.cast(pa.float64()))
-    absent, none = (
-        pc.is_in(strings, pa.array(missing, strings.type)),
-        pa.scalar(None, strings.type),
-    )
+    absent = pc.is_in(strings, pa.array(missing, strings.type))
+    none = pa.scalar(None, strings.type)
     with suppress(pa.ArrowInvalid):
         return _require_numbers(pc.if_else(absent, none, strings).cast(pa.float64()))
     plain = pc.and_not(pc.match_substring_regex(strings, _DIGITS), absent).fill_null(False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,13 @@ def _strings(
     path: Path, selected: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     blocks = read_blocks(path, form)
-    header, line, block = parse_header(path, form, next(blocks, (1, b""))[1])
+    header, second, rest = parse_header(path, form, next(blocks, (1, b""))[1])
     check_columns(selected, header)
     selected = selected or header[:1]  # a batch without columns has no length
     places = [header.index(name) for name in selected]
     marked = set(numbers) if form.decimal != "." or form.thousands else set()
     yield pa.record_batch([pa.array([], pa.string()) for _ in selected], list(selected))
-    while True:
+    for line, block in chain([(second, rest)], blocks):
         if block[:1] not in b"\r\n" or block.strip(b"\r\n"):
             cells = _parsed(path, form, block, line, len(header), places)
             columns = [
@@ -108,9 +109,6 @@ def _strings(
                 for name, column in zip(selected, cells, strict=True)
             ]
             yield pa.record_batch(columns, list(selected))
-        if (after := next(blocks, None)) is None:
-            return
-        line, block = after
 
 
 def _parsed(
