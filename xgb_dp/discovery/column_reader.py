@@ -28,15 +28,14 @@ _SEVERAL = "A column has a cell with several values. Pass one string or number p
 
 def column_kinds(data: Any, columns: Any) -> dict[str, str]:
     """Return the kind of each column to examine."""
-    names = _names(data)
-    if columns is None:
-        columns = names
+    names = names_of(data)
+    columns = names if columns is None else columns
     if isinstance(columns, Mapping):
         kinds = dict(columns)
     elif isinstance(columns, (list, tuple)) and all(isinstance(n, str) for n in columns):
         if len(set(columns)) != len(columns):
             raise PrivacyParameterError("`columns` contains a name twice. Remove the duplicate.")
-        kinds = {name: _kind_of_type(data, name) for name in columns}
+        kinds = {n: _kind_of_type(data[n], n) if names.count(n) == 1 else "" for n in columns}
     else:
         raise PrivacyParameterError(
             "`columns` must map names to kinds, such as {'age': 'number', 'sex': 'text'}, or be a "
@@ -61,7 +60,8 @@ def column_kinds(data: Any, columns: Any) -> dict[str, str]:
     return kinds
 
 
-def _names(data: Any) -> list[Any]:
+def names_of(data: Any) -> list[Any]:
+    """Return the column names of a data frame, or of a mapping from names to arrays."""
     if isinstance(data, Mapping):
         return list(data)
     if not hasattr(data, "__getitem__") or not (
@@ -74,11 +74,9 @@ def _names(data: Any) -> list[Any]:
     return list_columns(data)
 
 
-def _kind_of_type(data: Any, name: Any) -> str:
+def _kind_of_type(column: Any, name: str) -> str:
     """Return the kind of a column from its public type alone, without reading a cell."""
-    if _names(data).count(name) != 1:
-        return ""
-    kind = describe_column_type(data[name])
+    kind = describe_column_type(column)
     if kind in ("", "object"):  # a single missing cell turns a boolean column into objects
         raise PrivacyParameterError(
             f"The type of column {name!r} does not determine its kind. Pass `columns` "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,6 @@ from ..budget import Budget
 from ..budget.budget import check_single_process, choose_unit, claim_and_draw
 from ..data.arrays import EPOCH, collect_table
 from ..data.cells import MISSING
-from ..data.frames import list_columns
 from ..data.ids import encode_persons, read_id_column
 from ..domain.columns import read_day
 from ..engine import native
@@ -35,7 +35,14 @@ from ..parameters.parse import parse_target
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from ..request.names import takes
-from .column_reader import DATES, column_kinds, read_columns, read_numbers, read_strings
+from .column_reader import (
+    DATES,
+    column_kinds,
+    names_of,
+    read_columns,
+    read_numbers,
+    read_strings,
+)
 from .result import Discovery, summarize_number, summarize_text
 
 _ONE_MACHINE = (
@@ -156,7 +163,7 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
     """Return the kinds of all columns other than the id column, and the ids."""
     if not isinstance(privacy_id, str):
         return column_kinds(data, columns), privacy_id
-    names = list(data) if isinstance(data, Mapping) else list_columns(data)
+    names = names_of(data)
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
             f"`privacy_id` is {privacy_id!r}, but the data does not have exactly one column of "
@@ -260,16 +267,11 @@ def _threshold(shift: int, sigma2: int, strings: int, delta: float, group_size: 
     """
     unit = 1 << shift
 
-    def fails(count: int) -> bool:
-        return (
-            failure_of(ThresholdEvent("categories", unit, sigma2, count, strings), group_size)
-            > delta
-        )
+    def holds(count: int) -> bool:
+        event = ThresholdEvent("categories", unit, sigma2, count, strings)
+        return failure_of(event, group_size) <= delta
 
-    low, high = 0, group_size * unit + math.isqrt(sigma2) + 1
-    while fails(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    return high
+    high = group_size * unit + math.isqrt(sigma2) + 1
+    while not holds(high):
+        high *= 2
+    return bisect_left(range(high), True, lo=1, key=holds)

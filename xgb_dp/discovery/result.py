@@ -126,8 +126,9 @@ def summarize_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColum
         for q in QUANTILES
     ]
     intervals = {**column.intervals, **dict(zip(QUANTILES, ends, strict=True))}
-    column = replace(column, intervals=intervals, cuts=tree.cuts)
-    return replace(column, range=(low, high), quantiles=quantiles)
+    return replace(
+        column, intervals=intervals, cuts=tree.cuts, range=(low, high), quantiles=quantiles
+    )
 
 
 def _zeros_and_ones(tree: CountTree, present: float, noise: float) -> dict[float, Interval] | None:
