@@ -213,7 +213,13 @@ def _pieces(values: Any) -> Iterator[Piece]:
         else:
             yield _pandas(column), None
     elif library == "polars":
-        yield from _polars(values)
+        import polars as pl
+
+        if values.dtype == pl.Object:
+            yield _objects(values.to_list()), None
+        else:
+            wide = _is_wide(values.dtype)
+            yield from _arrow((values.cast(pl.Float64) if wide else values).to_arrow())
     else:
         yield from _arrow(values)
 
@@ -238,17 +244,6 @@ def _pandas(column: Any) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.astype(object).to_numpy())
-
-
-def _polars(column: Any) -> Iterator[Piece]:
-    import polars as pl
-
-    if column.dtype == pl.Object:
-        yield _objects(column.to_list()), None
-    elif _is_wide(column.dtype):
-        yield from _arrow(column.cast(pl.Float64).to_arrow())
-    else:
-        yield from _arrow(column.to_arrow())
 
 
 def _is_wide(kind: Any) -> bool:

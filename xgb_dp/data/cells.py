@@ -65,10 +65,6 @@ def _number(cell: Any) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _nothing(cell: Any) -> None:
-    del cell
-
-
 def _no_time(cell: Any) -> None:
     if not np.isnat(cell):
         raise ValueError("a date or duration is not a cell")
@@ -83,22 +79,23 @@ _READERS: dict[type, Callable[[Any], float | str | None]] = {
     **dict.fromkeys((bool, int, float, Decimal, Fraction), _number),
     **dict.fromkeys((str, np.str_), str),
     **dict.fromkeys((np.datetime64, np.timedelta64), _no_time),
-    type(None): _nothing,
+    type(None): lambda _: None,
 }
 """Readers by exact type; a subclass may define its own equality, so it is not accepted."""
 
 
-def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
-    known = _READERS.get(kind)
-    if known is None and kind.__module__.partition(".")[0] == "pandas":
-        return _nothing if kind.__name__ in ("NAType", "NaTType") else None
-    return known
+def is_pandas_missing(kind: type) -> bool:
+    """Return whether a type is one of pandas' types of missing cells; pandas is not imported."""
+    named = kind.__name__ in ("NAType", "NaTType")
+    return named and kind.__module__.partition(".")[0] == "pandas"
 
 
 def read_value(cell: Any) -> float | str | None:
     """Return a number (1 or 0 for a boolean), a string, or None for a missing cell."""
-    read = _reader(type(cell))
+    read = _READERS.get(type(cell))
     if read is None:
+        if is_pandas_missing(type(cell)):
+            return None
         raise ValueError("not a cell")
     try:
         return read(cell)

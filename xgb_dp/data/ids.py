@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError, named
 from .arrays import find_library
-from .cells import is_sequence, is_unicode, read_data
+from .cells import is_pandas_missing, is_sequence, is_unicode, read_data
 
 TRAIN, TEST = "train", "test"
 
@@ -231,7 +231,7 @@ _KINDS: dict[type, str] = {
 
 def _id_kind(kind: type) -> str:
     """Return the kind of an id of this type; empty if the type is not allowed."""
-    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("NAType", "NaTType"):
+    if is_pandas_missing(kind):
         return "missing"
     if kind.__module__ == "numpy" and issubclass(kind, np.integer):
         return "integers"
