@@ -128,26 +128,23 @@ def recorded_in(path: Path | None, note: str) -> Iterator[Budget | None]:
         rules.check_budget(budget)
     before = set() if budget is None else {entry.id for entry in budget.entries}
 
-    def new_entries() -> list[str]:
-        if budget is None:
-            return []
-        return [e.id for e in budget.entries if e.id not in before and e.note == note]
-
-    def charge_text(ids: list[str]) -> str:
-        if budget is None:
-            return "No budget was given, so nothing was charged."
-        if not ids:
-            return f"The budget {path} was not charged."
-        return f"The budget {path} was charged (entry {', '.join(ids)}). This counts as spent."
+    def charge() -> str:
+        """Describe the entries of this command; empty without any."""
+        entries = [] if budget is None else budget.entries
+        ids = [e.id for e in entries if e.id not in before and e.note == note]
+        charged = f"was charged (entry {', '.join(ids)}). This counts as spent."
+        return f"The budget {path} {charged}" if ids else ""
 
     try:
         yield budget
     except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. {charge_text(new_entries())}") from None
+        none = "No budget was given, so nothing was charged."
+        none = none if budget is None else f"The budget {path} was not charged."
+        raise Interrupted(f"Interrupted. {charge() or none}") from None
     except BaseException:
         with suppress(Exception):
-            if ids := new_entries():
-                echo(charge_text(ids), err=True)
+            if text := charge():
+                echo(text, err=True)
         raise
 
 
@@ -234,19 +231,6 @@ def command(name: str, **settings: Any) -> Callable[[Callable[[Arguments], None]
     return register
 
 
-def _hide_unexpected() -> None:
-    """Replace an unexpected error under a policy: even its type can depend on the data."""
-    rules = policy.in_force()
-    if rules is not None and "exact errors" not in rules.allow:
-        raise Failure(str(RowDomainError(""))) from None
-
-
-def _is_xgboost_error(error: Exception) -> bool:
-    """Return whether XGBoost raised the error, without importing it."""
-    core = sys.modules.get("xgboost.core")
-    return core is not None and isinstance(error, core.XGBoostError)
-
-
 def _warn(message: Any, *_: Any, **__: Any) -> None:
     click.secho("Warning: ", fg="yellow", nl=False, err=True)
     echo(message, err=True)
@@ -273,8 +257,12 @@ def _guarded(function: Callable[[Arguments], None]) -> Callable[..., None]:
                 "rename columns and categories that are not valid UTF-8."
             ) from None
         except Exception as error:
-            _hide_unexpected()
-            if _is_xgboost_error(error):
+            rules = policy.in_force()
+            if rules is not None and "exact errors" not in rules.allow:
+                # Even the type of an unexpected error can depend on the data.
+                raise Failure(str(RowDomainError(""))) from None
+            core = sys.modules.get("xgboost.core")  # None if no command imported it
+            if core is not None and isinstance(error, core.XGBoostError):
                 # The first line is a time stamp, a source location and the message; a stack
                 # trace follows.
                 line = str(error).strip().splitlines()[0]

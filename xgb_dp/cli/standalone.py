@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from .. import __version__
@@ -96,20 +96,13 @@ def print_versions() -> int:
         return 1
     kind = "private build" if private else "not the private build"
     print(f"XGBoost {xgboost.__version__}, {kind}: {library}")
-    for line in _advice(private):
-        print(line)
-    return 0 if private else 1
-
-
-def _advice(private: bool) -> Iterator[str]:
-    if not private:
-        yield (
-            native.stock_hint()
-            if not native.is_dp_build()
-            else (f"The Python files of `xgboost` are from a stock wheel. {_REINSTALL}")
-        )
+    if not native.is_dp_build():
+        print(native.stock_hint())
+    elif not private:
+        print(f"The Python files of `xgboost` are from a stock wheel. {_REINSTALL}")
     elif origin := stock_origin():
-        yield (
+        print(
             f"`import xgboost` loads the stock package in {Path(origin).parent} unless xgb_dp is "
             f"imported first. Set {native.VARIABLE}=private to always load the private build."
         )
+    return 0 if private else 1

@@ -102,7 +102,9 @@ def calibrate(given: Arguments) -> None:
         echo(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
         for limit, plan in _plans(prepared):
             if limit is not None:
-                echo(f" {_plan_line(limit, plan)}")
+                rows = "more rows" if math.isinf(limit) else f"below about {limit:,.0f} rows"
+                depth, eta = plan.settings["max_depth"], plan.settings["eta"]
+                echo(f" {rows}: {plan.settings.rounds} rounds, depth {depth}, eta {eta:g}")
             for s in _spending(plan, delta):
                 echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
 
@@ -116,12 +118,6 @@ def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
 
 def _spending(plan: Prepared, delta: float) -> list[Spending]:
     return spending(plan.noise.events, delta, plan.settings.privacy_unit.group_size)
-
-
-def _plan_line(limit: float, plan: Prepared) -> str:
-    s = plan.settings
-    rows = "more rows" if math.isinf(limit) else f"below about {limit:,.0f} rows"
-    return f"{rows}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
 
 
 def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
@@ -205,7 +201,10 @@ def train(given: Arguments) -> None:
 
         training = xgboost.train if budget is None else partial(budget.train, note=note)
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
-        with _progress_bar(count, given.quiet) as bar:
+        hidden = given.quiet or not sys.stderr.isatty()
+        with click.progressbar(
+            length=count, label="training", file=sys.stderr, hidden=hidden
+        ) as bar:
             booster = training(params, matrix, count, xgb_model=earlier, callbacks=[_progress(bar)])
         attach(booster, **{ATTRIBUTE: domain.to_json()})
         report = privacy_report(booster)
@@ -258,11 +257,6 @@ def _public_rows(path: Path, data: Source, domain: Domain, csv: Csv) -> Any:
         )
     shared = replace(domain, privacy_id=None, drop=())
     return read_table(path, shared, training=True, csv=csv).matrix()
-
-
-def _progress_bar(rounds: int, quiet: bool) -> Any:
-    hidden = quiet or not sys.stderr.isatty()
-    return click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
 
 
 def _progress(bar: Any) -> Any:
