@@ -146,7 +146,7 @@ def test_a_release_can_be_signed_from_the_top(report):
         assert part in top
     assert "brier" not in text
     assert "Budget by mechanism" in details
-    page = ElementTree.fromstring(report._to_html(name="<a>"))
+    page = ElementTree.fromstring(report._repr_html_(name="<a>"))
     assert "Privacy report: <a>" in "".join(page.itertext())
     folded = page.findall(".//details")
     titles = [d.find("summary/b").text for d in folded]

@@ -116,6 +116,8 @@ def model_card(
         True
     """
     report = _private_report(model)
+    figures = evaluated(evaluation, report.record)
+    quality = [_metrics(metrics, metrics_source), markdown_text(figures)]
     fields = {
         "name": markdown_text(name),
         "description": markdown_prose(description) or "No description provided.",
@@ -125,7 +127,7 @@ def model_card(
         "license_field": json.dumps(license or "unknown"),
         "contact": markdown_prose(contact) or "not stated",
         **_facts(as_booster(model), report),
-        "metrics_table": _quality(metrics, metrics_source, evaluated(evaluation, report.record)),
+        "metrics_table": "\n\n".join(filter(None, quality)) or "No metrics provided.",
     }
     return _filled(template, fields)
 
@@ -212,11 +214,6 @@ def _public(ledger: Ledger) -> list[list[str]]:
                 label = f"{key} (training {i})" if several else key
                 rows.append([markdown_text(label), markdown_code(json.dumps(value))])
     return rows
-
-
-def _quality(metrics: Mapping[str, float] | None, source: str, evaluation: str) -> str:
-    parts = [_metrics(metrics, source), markdown_text(evaluation)]
-    return "\n\n".join(filter(None, parts)) or "No metrics provided."
 
 
 def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:

@@ -278,17 +278,14 @@ class PrivacyReport:
             name: As for :meth:`summary`.
             evaluation: As for :meth:`summary`.
         """
-        return _PAGE.format(self._to_html(name, evaluation))
+        return _PAGE.format(self._repr_html_(name, evaluation))
 
     def __str__(self) -> str:
         return self.statement()
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self._to_html()
-
-    def _to_html(self, name: str = "", evaluation: Any = None) -> str:
+    def _repr_html_(self, name: str = "", evaluation: Any = None) -> str:
         """The report as an HTML element without scripts or external resources."""
         paragraphs = [f"<p>{html_text(p)}</p>" for p in self.statement().split("\n\n")]
         if self.private:
@@ -460,18 +457,17 @@ class PrivacyTotal:
 
     def statement(self) -> str:
         """The guarantee in prose."""
-        epsilon = round_up(self.epsilon) if self.private else ""
-        if not epsilon:
+        if not self.private:
             return (
                 "Not all of these models are differentially private, so there is no bound on their "
                 "total privacy loss."
             )
         return (
-            f"Together, these {len(self.reports)} models are ({epsilon}, {self.delta:g})-"
-            f"differentially private for adding or removing {self.unit.neighbours()}, provided "
-            "that the privacy cost of every model was fixed before the first one was trained. A "
-            "budget bounds the total even if the costs were chosen later, and also includes other "
-            "releases."
+            f"Together, these {len(self.reports)} models are ({round_up(self.epsilon)}, "
+            f"{self.delta:g})-differentially private for adding or removing "
+            f"{self.unit.neighbours()}, provided that the privacy cost of every model was fixed "
+            "before the first one was trained. A budget bounds the total even if the costs were "
+            "chosen later, and also includes other releases."
         )
 
     def __str__(self) -> str:
