@@ -205,10 +205,11 @@ def test_wrong_arguments(changes, message, monkeypatch):
         xgb_dp.discover(DATA, **{"columns": DISCOVERED, **TARGET, **changes})
 
 
+@pytest.mark.parametrize("privacy_id", [None, "person"])
 @pytest.mark.parametrize("data", [3, [1, 2], np.zeros((3, 2)), "rows.csv", None])
-def test_no_table(data):
+def test_no_table(data, privacy_id):
     with pytest.raises(PrivacyParameterError, match="data frame"):
-        xgb_dp.discover(data, epsilon=1.0, delta=DELTA)
+        xgb_dp.discover(data, epsilon=1.0, delta=DELTA, privacy_id=privacy_id)
 
 
 def test_cells_that_do_not_fit_are_not_shown(monkeypatch):
