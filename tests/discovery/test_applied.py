@@ -76,16 +76,24 @@ def test_parameters_are_those_of_the_schema(discovery):
 
 def test_the_label_is_left_out_with_target():
     rows = ROWS[["age", "more"]]
-    found = xgb_dp.discover(rows, epsilon=1.0, delta=1e-6)
-    matrix = xgb.DMatrix(found.apply(rows[["age"]]), np.clip(rows["more"], -3, 3))
+    discovery = xgb_dp.discover(rows, epsilon=1.0, delta=1e-6)
+    matrix = xgb.DMatrix(discovery.apply(rows[["age"]]), np.clip(rows["more"], -3, 3))
     squared = private(objective="reg:squarederror", dp_target_bounds=(-3, 3))
     with pytest.raises(PrivacyParameterError, match=r"'more', .*found\.params\(target=\.\.\.\)"):
-        xgb.train(squared | found.params(use="bounds"), matrix, 2)
-    params = found.params(target="more", use="bounds")
+        xgb.train(squared | discovery.params(use="bounds"), matrix, 2)
+    params = discovery.params(target="more", use="bounds")
     assert list(params["dp_feature_bounds"]) == ["age"]
     assert xgb.train(squared | params, matrix, 2).num_boosted_rounds() == 2
     alone = xgb_dp.discover(rows[["more"]], epsilon=1.0, delta=1e-6)
     assert set(alone.params(target="more")) == {"dp_discovered", "dp_target_bounds", "objective"}
+
+
+def test_nothing_was_found():
+    """No category reached its threshold, and the cost remains."""
+    rows = {"town": np.array(["Rome", "Oslo"])}
+    empty = xgb_dp.discover(rows, {"town": "text"}, epsilon=0.1, delta=1e-6)
+    assert list(empty.params()) == ["dp_discovered"]
+    assert list(empty.apply({**rows, "more": np.ones(2)})) == ["more"]
 
 
 def test_the_ledger_has_the_cost(discovery):
