@@ -13,14 +13,15 @@ STATE = 100
 def generate(
     name: str, rows: int, columns: int
 ) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]:
-    """Features, target and an empty set of categories.
+    """Features, target and the declared categories.
 
     Args:
         name: "classification" and "regression": scikit-learn's generators as they stand;
             "interactions 1" and "interactions 2": labels from products of three normal columns;
             "informative K": K informative columns, the others noise; "many interactions": twelve
             normal columns in smooth, stepped and multiplied terms, and labels that are drawn;
-            "visits": see :func:`visits`.
+            "visits": see :func:`visits`; "codes K": normal columns and a last one of K codes with
+            an effect each.
         rows: Number of rows; of "visits" that of persons.
         columns: Number of columns.
 
@@ -37,6 +38,8 @@ def generate(
         y = rng.random(rows, dtype=np.float32) < 1 / (1 + np.exp(-1.5 * _many_interactions(x)))
     elif name == "visits":
         x, y = visits(rows, columns)
+    elif name.startswith("codes"):
+        return codes(rows, columns, int(name.split()[1]))
     elif name.startswith("interactions"):
         # Appendix C.2.1 of the DP-XGB paper; N(mean, variance).
         x = rng.normal([1, -5, -2], np.sqrt([25, 8, 7]), (rows, 3))
@@ -55,6 +58,21 @@ def generate(
     names = [f"x{i}" for i in range(x.shape[1])]
     frame = pd.DataFrame(x.astype(np.float32, copy=False), columns=names, copy=False)
     return frame, np.asarray(y, dtype=np.float32), {}
+
+
+def codes(
+    rows: int, columns: int, known: int
+) -> tuple[pd.DataFrame, np.ndarray, dict[str, list[str]]]:
+    """Labels that depend on three normal columns and on a code, whose shares differ."""
+    rng = np.random.default_rng(STATE)
+    x = rng.standard_normal((rows, columns - 1), dtype=np.float32)
+    code = rng.choice(known, size=rows, p=rng.dirichlet(np.ones(known)))
+    score = x[:, 0] + 0.7 * x[:, 1] * x[:, 2] + rng.standard_normal(known)[code]
+    y = rng.random(rows) < 1 / (1 + np.exp(-score))
+    frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(columns - 1)])
+    names = [str(1000 + i) for i in range(known)]
+    frame["code"] = pd.Categorical.from_codes(code, categories=names)
+    return frame, y.astype(np.float32), {"code": names}
 
 
 # Rows of a person: the logarithm is normal, within what is public.

@@ -27,6 +27,7 @@ NAMES = (
     "bar",
     "unseen",
     "small",
+    "codes",
     "tasks",
     "own_settings",
     "sizes",
