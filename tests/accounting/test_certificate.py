@@ -38,6 +38,8 @@ LISTS = {
     "both": [LEAVES, SPLITS],
     "a choice": [LEAVES, ChoiceEvent((LEAVES,), ((SPLITS, LEAVES), (LEAVES,)))],
     "two ranges": [SPLITS, LEAVES, ExponentialEvent("splits", 5, 6, 9)],
+    "large noise": [ExponentialEvent("splits", 13, 8, 60), GaussianEvent("leaves", 1, 400, 2, 20)],
+    "many selections": [LEAVES, ExponentialEvent("splits", 1, 5, 1001)],
 }
 
 

@@ -15,13 +15,11 @@ from xgb_dp.accounting import (
     LaplaceEvent,
     Repetitions,
     SelectionEvent,
-    event_from_json,
     make_accountant,
 )
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.accounting.sampled_rounds import SampledEvent
-from xgb_dp.errors import LedgerError
 
 BITS = 40
 
@@ -112,13 +110,6 @@ def test_the_worst_strategy_is_covered_and_nearly_attained(epsilon):
     assert reached <= claimed
     # By how much the slack of discrete noise moves epsilon, at most.
     assert claimed <= worst(CROSSING, max(0.0, epsilon - 0.12)) * 1.05 + 1e-3
-
-
-def test_no_fixed_plan_is_a_bound():
-    """What an adversary gains by choosing: the formula for fixed plans would be too small."""
-    epsilon = 0.8
-    fixed = max(worst(ChoiceEvent(CROSSING.first, (o,)), epsilon) for o in CROSSING.options)
-    assert worst(CROSSING, epsilon) > 1.01 * fixed
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.5])
@@ -273,26 +264,6 @@ def test_runs_of_a_selection_may_choose():
     distribution = Repetitions.of("geometric", 3.0)
     named = SelectionEvent(distribution, ((choice,),), (score,), 1)
     assert math.isfinite(make_accountant("rdp", [named]).get_epsilon(1e-6))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"options": []},
-        {"options": None},
-        {"options": [None]},
-        {"first": None},
-        {"first": [selections(0.1, 1).to_json()]},
-        {"count": -1},
-        {"count": 1 << 40},
-        {"options": [[{"mechanism": "unknown"}]]},
-        {"options": [[plain().to_json()]]},
-        {"more": 1},
-    ],
-)
-def test_ill_formed_choices_are_refused(change):
-    with pytest.raises(LedgerError):
-        event_from_json({**plain().to_json(), **change})
 
 
 def test_no_choice_costs_nothing():

@@ -1,36 +1,49 @@
 import ast
+import contextlib
+import json
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import xgb_dp.accounting
-from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json
+from xgb_dp.accounting import Event, ExponentialEvent, GaussianEvent, event_from_json
 from xgb_dp.errors import LedgerError
 
+from ..mutations import mutations
+from .events import SAMPLED, SELECTION
+from .test_units import CHOICE, KINDS
+
 G = GaussianEvent("leaves", 2**36, 2**44, 2, 50)
-E = ExponentialEvent("splits", 2**35, 40, 200)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"mechanism": "laplace", "release": "x", "scale": 1},
-        {"release": "x"},
-        "gaussian",
-        {**G.to_json(), "extra": 1},
-        {k: v for k, v in G.to_json().items() if k != "coordinates"},
-        {**G.to_json(), "sigma2": 2.0},
-        {**G.to_json(), "sigma2": True},
-        {**G.to_json(), "count": -1},
-        {**E.to_json(), "eps_num": -1},
-        {**E.to_json(), "eps_bits": 80},
-        {**E.to_json(), "release": ""},
-    ],
-)
-def test_what_is_not_understood_is_refused(data):
+BEYOND: list[tuple[Event, dict[str, Any]]] = [
+    (SELECTION, {"eps_bits": 80}),
+    (SAMPLED, {"rate_num": 2**32 + 1}),
+    (SAMPLED, {"rate_bits": 61}),
+    (SAMPLED, {"count": 1 << 200}),
+    (SAMPLED, {"events": [SAMPLED.to_json()]}),
+    (CHOICE, {"count": 1 << 40}),
+    (CHOICE, {"first": [SELECTION.to_json()]}),
+    (CHOICE, {"options": [[CHOICE.to_json()]]}),
+]
+
+
+@pytest.mark.parametrize(("event", "change"), BEYOND)
+def test_what_is_beyond_its_range_is_refused(event, change):
     with pytest.raises(LedgerError):
-        event_from_json(data)
+        event_from_json({**event.to_json(), **change})
+
+
+@pytest.mark.parametrize("event", KINDS, ids=lambda event: event.mechanism)
+def test_a_changed_event_is_refused_or_means_what_it_says(event):
+    """No field is added, left out or read as another one, and no truth value is a number."""
+    for what, changed in mutations(event.to_json()):
+        with contextlib.suppress(LedgerError):
+            read = event_from_json(changed).to_json()
+            assert json.dumps(read, sort_keys=True) == json.dumps(changed, sort_keys=True), what
+            assert not what.endswith("True"), what
 
 
 def test_range_of_a_selection():

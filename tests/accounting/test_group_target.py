@@ -6,18 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import gammaln
 from scipy.stats import norm
 
 from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
-from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.calibrate import calibrate, calibrate_family
-from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.presets import PRESETS
 from xgb_dp.request.schema import Schema
 from xgb_dp.training.prepare import prepare
 
-from ..accounting.oracle import Composed
 from ..releases import releases
 
 SCHEMA = Schema(["a", "b", "c", "d"], named=True, categorical=frozenset(), dictionaries={})
@@ -91,24 +87,6 @@ def _fft(a: Any, b: Any) -> Any:
     return np.maximum(np.fft.irfft(np.fft.rfft(a, n) * np.fft.rfft(b, n), n), 0.0)
 
 
-@pytest.mark.parametrize(("group", "rate"), [(2, 0.3), (3, 0.1)])
-def test_sampled_sums_of_several_rows(group, rate):
-    """All rows of the group removed: each round reads a binomial number of them."""
-    case = {"features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
-    plan = calibrate(*releases(20, 0, **case), 1.0, DELTA, group_size=group)
-    [rounds] = plan.events
-    assert isinstance(rounds, SampledEvent)
-    mu = math.sqrt(total_mu2(rounds.events))
-    k = np.arange(group + 1)
-    ways = np.exp(gammaln(group + 1) - gammaln(k + 1) - gammaln(group - k + 1))
-    weights = ways * rate**k * (1.0 - rate) ** (group - k)
-    x = np.linspace(-12.0, 12.0 + group * mu, 200_001)
-    p = (weights[:, None] * norm.pdf(x[None, :] - k[:, None] * mu)).sum(axis=0)
-    p, q = p / p.sum(), norm.pdf(x) / norm.pdf(x).sum()
-    attacks = [Composed(a, b, rounds.count, 1e-4).epsilon(DELTA) for a, b in ((p, q), (q, p))]
-    assert 0.8 < max(attacks) <= 1.0
-
-
 # ------------------------------------------------------------------------ everything trained
 def test_pure_epsilon_is_divided():
     case = {"features": 0, "intercept": None, "leaves": {"mechanism": "laplace"}}
@@ -174,12 +152,3 @@ def test_defaults_follow_the_epsilon_of_a_row():
     shallow = prepare(params(dp_group_size=2), SCHEMA, 20).settings
     again = prepare(params(dp_epsilon=2.0, dp_group_size=2), SCHEMA, 20).settings
     assert (deep["max_depth"], shallow["max_depth"], again["max_depth"]) == (6, 4, 6)
-
-
-@pytest.mark.parametrize("group", [0, -1, 1.5, "all", None, True, 1 << 21])
-def test_a_group_is_a_whole_number(group):
-    if group is None:
-        assert prepare(params(dp_group_size=None), SCHEMA, 5).settings["dp_group_size"] == 1
-        return
-    with pytest.raises(PrivacyParameterError, match="dp_group_size"):
-        prepare(params(dp_group_size=group), SCHEMA, 5)

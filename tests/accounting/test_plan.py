@@ -17,7 +17,6 @@ from xgb_dp.planning import dump
 from xgb_dp.record import claim
 from xgb_dp.record.claim import ReleaseRecorder
 from xgb_dp.record.ledger_model import Ledger
-from xgb_dp.training.run import Training
 
 from ..conftest import arrays
 from ..hand_made import UNIT2, hand_made, mechanisms
@@ -164,42 +163,6 @@ def test_a_plan_has_the_events_of_its_text(model):
     text = dump(plan)
     events = [e.to_json() for e in Plan(text).events if e.label != "intercept"]
     assert events == describe_plan(text)["events"]
-
-
-COSTLIER = {
-    "noise": lambda plan: {"leaf": {**plan["leaf"], "sigma2": 1 << 20}},
-    "selections": lambda plan: {"selection": {**plan["selection"], "eps_num": (1 << 47) - 1}},
-    "range": lambda plan: {"selection": {**plan["selection"], "range": 1}},
-    "grid": lambda plan: {"grid_bits": 20},
-    "rounds": lambda plan: {"rounds": plan["rounds"] + 1},
-    "depth": lambda plan: {"depth": plan["depth"] + plan["split_levels"]},
-    "bound": lambda plan: {"row_bound": {**plan["row_bound"], "gradient_bound": "2.0"}},
-}
-
-
-@pytest.mark.parametrize("name", list(COSTLIER))
-def test_no_tree_is_grown_that_the_ledger_does_not_claim(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A plan that a client changes after the claim: a training that is broken off would lie."""
-    grown: list[int] = []
-
-    class Grown(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            grown.append(epoch)
-            return False
-
-    start = Training._started
-
-    def changed(self: Training, *args: Any) -> Any:
-        [option] = self.options
-        plan = Plan(dump({**option.plan.body, **COSTLIER[name](option.plan.body)}))
-        return start(replace(self, options=(replace(option, plan=plan),)), *args)
-
-    monkeypatch.setattr(Training, "_started", changed)
-    with pytest.raises(xgb.core.XGBoostError, match="does not account for this training"):
-        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 3, callbacks=[Grown()])
-    assert not grown
 
 
 @pytest.fixture(scope="module")
