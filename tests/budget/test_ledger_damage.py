@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from xgb_dp.accounting import (
     SelectionEvent,
 )
 from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
-from xgb_dp.engine import ubjson
+from xgb_dp.engine import model_json, ubjson
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
 from xgb_dp.record.ledger_model import Ledger
@@ -31,7 +30,6 @@ from ..hand_made import UNIT2, mechanisms
 from ..mutations import mutations
 
 Change = Callable[[dict[str, Any]], Any]
-FLIPS = 2500
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +43,6 @@ def model() -> xgb.Booster:
     return xgb.train(params, xgb.DMatrix(X, X[:, 0] > 0), 2, xgb_model=first)
 
 
-@pytest.fixture(scope="module")
-def true_epsilon(model: xgb.Booster) -> float:
-    return xgb_dp.privacy_report(model).epsilon
-
-
 def content(model: xgb.Booster) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(model.attr("dp_ledger"))
     return record
@@ -59,36 +52,6 @@ def with_text(model: xgb.Booster, text: str) -> xgb.Booster:
     twin = model.copy()
     twin.set_attr(dp_ledger=text)
     return twin
-
-
-def claims_no_less(read: Callable[[], xgb_dp.PrivacyReport], true: float) -> bool:
-    """Whether it was refused; whatever was not must be as expensive and as private as before."""
-    try:
-        report = read()
-    except LedgerError:
-        return True
-    assert not report.private or report.get_epsilon(1e-6) >= true
-    assert not report.private or report.epsilon >= true
-    return False
-
-
-def test_bit_flips_in_the_ledger(model: xgb.Booster, true_epsilon: float) -> None:
-    """Every bit has the same chance; the file is one that XGBoost reads all the same."""
-    rng = random.Random(1)
-    raw = bytes(model.save_raw("ubj"))
-    text = model.attr("dp_ledger").encode()
-    start = raw.index(text)
-    refused = 0
-    for _ in range(FLIPS):
-        bit = rng.randrange(8 * len(text))
-        damaged = bytearray(raw)
-        damaged[start + bit // 8] ^= 1 << bit % 8
-
-        def read(damaged: bytearray = damaged) -> xgb_dp.PrivacyReport:
-            return xgb_dp.privacy_report(xgb.Booster(model_file=damaged))
-
-        refused += claims_no_less(read, true_epsilon)
-    assert refused >= FLIPS - 10  # 1e-06 and 1E-06 are one number
 
 
 LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 4)
@@ -178,22 +141,6 @@ def test_no_other_change_of_a_ledger_is_read() -> None:
     assert read == {change: set(fields.split()) for change, fields in READ.items()}
 
 
-@pytest.mark.parametrize("form", ["json", "ubj"])
-def test_damage_anywhere_in_a_file(
-    model: xgb.Booster, true_epsilon: float, form: str, tmp_path: Path
-) -> None:
-    """Files that end too early, and bytes that are lost from them."""
-    rng = random.Random(4)
-    raw = bytes(model.save_raw(form))
-    path = tmp_path / f"model.{form}"
-    refused = 0
-    for _ in range(300):
-        a, b = sorted(rng.sample(range(1, len(raw)), 2))
-        path.write_bytes(raw[:a] if rng.random() < 0.5 else raw[:a] + raw[b:])
-        refused += claims_no_less(lambda: xgb_dp.privacy_report(path), true_epsilon)
-    assert refused > 280
-
-
 STRINGS = [
     "", "{", "[]", "null", "[" * 100_000, '{"version":' + "[" * 100_000, "\ufeff{}",
     '{"version": 1, "version": 1}', '{"version": ' + "9" * 5000 + "}", '{"version": 1e999}',
@@ -220,27 +167,16 @@ INCOMPLETE: dict[str, Change] = {
     "one leaf": lambda t: [e.update(count=1) for e in t["events"] if e["release"] == "leaves"],
     "three leaves": lambda t: [e.update(count=3) for e in t["events"] if e["release"] == "leaves"],
     "no count": lambda t: [e.update(count=0) for e in t["events"]],
-    "no trees": lambda t: t.pop("trees"),
     "trees lost": lambda t: t["trees"].pop(),
     "rounds lost": lambda t: t.update(rounds=0),
     "more drawn than charged": lambda t: t.update(drawn=[{**t["events"][0], "count": 2}]),
     "drawn with another sensitivity": lambda t: t.update(
         drawn=[{**t["events"][0], "sensitivity2": 1}]
     ),
-    "unknown field": lambda t: t.update(more=1),
-    "unknown mechanism": lambda t: t["events"][0].update(mechanism="magic"),
-    "negative count": lambda t: t["events"][0].update(count=-1),
-    "truth as a number": lambda t: t["events"][0].update(count=True),
-    "no target": lambda t: t["target"].update(delta="small"),
     "masked sums without workers": lambda t: t["public"].update(masked_sums={"colluders": 1}),
 }
 WHOLE: dict[str, Change] = {
     "version": lambda r: r.update(version=9),
-    "version as a truth": lambda r: r.update(version=True),
-    "noise": lambda r: r.update(noise="dice"),
-    "privacy as a number": lambda r: r.update(private=1),
-    "no trainings": lambda r: r.update(trainings=[]),
-    "no list of trainings": lambda r: r.update(trainings={}),
     "the last training is lost": lambda r: r["trainings"].pop(),
     "the first training is lost": lambda r: r["trainings"].pop(0),
     **{name: training(change) for name, change in INCOMPLETE.items()},
@@ -285,3 +221,12 @@ def test_the_form_of_saved_models_is_known(model: xgb.Booster) -> None:
     for size in range(0, len(raw), 7):
         with pytest.raises(ValueError, match=r"file|length|type"):
             ubjson.check(raw[:size])
+
+
+def test_depth_is_that_of_brackets_outside_of_strings():
+    model_json.check_depth(json.dumps({"a": "[" * 1000, 'b"\\': ["{" * 1000]}))
+    model_json.check_depth("[" * 100 + "]" * 100)
+    assert model_json.loads('{"a": [1]}') == {"a": [1]}
+    for text in ("[" * 101, b'{"a":' * 101, '["\\"", ' + "[" * 100):
+        with pytest.raises(ValueError, match="too deeply"):
+            model_json.check_depth(text)

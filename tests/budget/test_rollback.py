@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import pickle
 import re
@@ -61,9 +62,9 @@ def test_a_changed_file_with_a_right_digest_is_refused_or_costs_as_much(budget, 
             path.write_text(ledger.dump_checksummed(changed))
             budget = Budget(path)
             budget.verify()
-            assert budget.statement() and budget.remaining() >= 0.0
-            costs = [entry.charge.mu2 for entry in budget.entries]
-            assert set(costs) <= {entry.charge.mu2 for entry in budget.entries}, what
+            assert budget.statement() and budget.remaining() >= 0.0, what
+            assert 0.0 < budget.epsilon < math.inf and 0.0 < budget.delta < 1.0, what
+            assert 0.0 <= budget.selection_epsilon <= budget.epsilon, what
 
 
 def test_a_lost_or_swapped_file_is_refused(budget, tmp_path):

@@ -46,11 +46,15 @@ def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
     [
         {"objective": "binary:logistic"},
         {"objective": "multi:softprob", "num_class": 3},
-        {"objective": "reg:squarederror", "dp_target_bounds": (0.0, 1.0)},
+        *(
+            {"objective": objective, "dp_target_bounds": (0.0, 1.0)}
+            for objective in ("reg:squarederror", "reg:absoluteerror", "count:poisson")
+        ),
     ],
-    ids=["two", "several", "regression"],
+    ids=lambda changes: changes["objective"],
 )
 def test_names_of_trained_trees(changes):
+    """Also where an objective of XGBoost would renew leaves after the updater."""
     X, y = data()
     d = xgb.DMatrix(X, y, enable_categorical=True)
     model = xgb.train(DP | changes, d, 4)

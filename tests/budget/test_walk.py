@@ -1,8 +1,6 @@
-"""A walk on real data with one budget: what it spends, and that no moment of death loses a cost."""
+"""A walk on real data with one budget: what it spends, and that its plan fits."""
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,21 +9,35 @@ import xgboost as xgb
 
 import xgb_dp
 
-pytest.importorskip("statsmodels")
+datasets = pytest.importorskip("statsmodels.datasets")
 
-from tests.budget.walk import MOMENTS, PARAMS, STEPS, TOTAL, rows, walk
+PARAMS = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1, "verbosity": 0}
 
-ROOT = Path(__file__).resolve().parents[2]
+
+def rows() -> tuple[pd.DataFrame, Any]:
+    """The first years of the health insurance experiment, and whether somebody saw a doctor."""
+    table = datasets.randhie.load_pandas().data.iloc[:8000].reset_index(drop=True)
+    poor, fair, good = (table.pop(name) > 0 for name in ("hlthp", "hlthf", "hlthg"))
+    table["health"] = np.select([poor, fair, good], ["poor", "fair", "good"], "excellent")
+    return table, (table.pop("mdvis") > 0).astype(int)
 
 
 def test_the_walk_spends_what_it_planned(tmp_path):
-    budget = xgb_dp.Budget(tmp_path / "table.json", **TOTAL)
+    total = {"epsilon": 2.0, "delta": 1e-6, "selection_epsilon": 0.9}
+    budget = xgb_dp.Budget(tmp_path / "table.json", **total)
     plan = budget.plan()
     for step, epsilon in (("discover", 0.116), ("train", 1.04), ("evaluate", 0.2), ("select", 0.9)):
         assert plan[step]["epsilon"] == pytest.approx(epsilon, rel=0.1)
-    shown: list[str] = []
-    report = walk(budget, *rows(8000), shown)
-    assert tuple(shown) == STEPS
+    table, y = rows()
+    discovery = xgb_dp.discover(table, **plan["discover"], budget=budget)
+    matrix = xgb.DMatrix(discovery.apply(table), y, enable_categorical=True)
+    parts = xgb_dp.split(matrix, test=0.3)
+    params = {**PARAMS, **discovery.params()}
+    spend = {f"dp_{name}": value for name, value in plan["train"].items()}
+    model = budget.train({**params, **spend}, parts.train, 3, note="train")
+    report = xgb_dp.evaluate(model, parts, **plan["evaluate"], budget=budget)
+    more = {**plan["select"], "num_boost_round": 2, "mean_runs": 2, "budget": budget}
+    xgb_dp.select(params, matrix, [{"max_depth": 1}, {"max_depth": 2}], **more)
     assert [e.state for e in budget.entries] == ["spent"] * 4
     assert report.cost.parallel and [e.part is None for e in budget.entries] == [
         True, False, False, True,
@@ -59,32 +71,3 @@ def test_the_plan_fits(tmp_path, epsilon, selection, split):
     if selection:
         assert plan["select"]["epsilon"] == pytest.approx(selection * epsilon, rel=1e-3)
     assert budget.plan()["train"]["epsilon"] < plan["train"]["epsilon"]
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A book for each step and moment, left behind by a process that was killed."""
-    folder = tmp_path_factory.mktemp("books")
-    command = [sys.executable, "-m", "tests.budget.walk", str(folder)]
-    subprocess.run(command, check=True, cwd=ROOT, timeout=900)
-    return folder
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("step", STEPS)
-def test_killed_at_each_step_the_book_is_right(killed, step, moment):
-    budget = xgb_dp.Budget(killed / f"{step} {moment}.json")
-    shown = (killed / f"{step} {moment}.shown").read_text().split()
-    budget.verify()
-    before = STEPS.index(step)
-    assert shown == list(STEPS[:before])  # of the step itself nothing was shown
-    states = [entry.state for entry in budget.entries]
-    if moment == "before reserve":
-        assert states == ["spent"] * before
-    elif moment == "after commit":
-        assert states == ["spent"] * (before + 1)
-    else:  # whatever was drawn has been charged, and counts in full
-        assert states == ["spent"] * before + ["reserved"]
-    # What is left is divided anew, and still fits.
-    left = budget.plan()
-    assert left["train"]["epsilon"] < 1.1 and budget.remaining() >= left["train"]["epsilon"]
