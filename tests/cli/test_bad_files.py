@@ -25,6 +25,7 @@ CONTENT = {
     "list": b"[1, 2]",
     "mapping": b"{}",
     "deep": b"[" * 100_000,
+    "nested": b'{"x":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
     "half": None,  # of a model
     "ubj": b"{L\x00\x00\x00\x00\x00\x00\x00\x07learnerN",
 }
@@ -52,6 +53,11 @@ COMMANDS = {
     ),
     "train budget": (["", ".json"], ["train", "rows.csv", *TRAIN, "--budget", "FILE"]),
     "budget": (["", ".json"], ["budget", "FILE"]),
+    "budget check": (
+        ["", ".json", ".ubj"],
+        ["budget", "new budget", "--epsilon", "1", "--delta", "1e-6", "--check", "FILE"],
+    ),
+    "evaluate": (["", ".json", ".ubj"], ["evaluate", "FILE", "rows.csv", *SPENT[:4]]),
 }
 
 

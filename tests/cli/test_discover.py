@@ -81,12 +81,6 @@ def test_columns_of_parquet_have_types(files):
     assert domain.discovered["unit"] == "person"
 
 
-def test_one_missing_truth_value_changes_no_kind(files):
-    for i, last in enumerate((True, None)):
-        pd.DataFrame({"owns": [True, False] * 500 + [last]}).to_parquet(f"{i}.parquet")
-        assert "owns (number)" in run("discover", f"{i}.parquet", *DISCOVERY).stderr
-
-
 def test_dates_in_files(files):
     spent = ["--epsilon", "4", "--delta", "1e-6", "--rounds", "20"]
     run("train", "rows.csv", "--schema", "dated.yaml", *spent)
@@ -99,15 +93,6 @@ def test_dates_in_files(files):
     shown = run("predict", "model.json", "rows.csv", "--contributions").stdout.splitlines()[0]
     assert "contribution_joined_month" in shown
     run("calibrate", "--schema", "dated.yaml", "--epsilon", "1", "--delta", "1e-6")
-
-
-def test_a_date_that_is_none(files):
-    table = dated(50).astype({"joined": str})
-    table.loc[7, "joined"] = "SECRET"
-    table.to_csv("rows.csv", index=False)
-    message = fails("train", "rows.csv", "--schema", "dated.yaml", "--epsilon", "1",
-                    "--delta", "1e-6")  # fmt: skip
-    assert "'joined'" in message and "not a date" in message and "SECRET" not in message
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 """`xgb-dp evaluate`: figures, groups, budgets, calibrated models, and what is refused."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 import xgb_dp
 
-from .calls import TARGET, TRAIN, fails, rows, run
+from .calls import TARGET, TRAIN, fails, run
 
 
 @pytest.fixture
@@ -40,29 +39,6 @@ def test_budgets_and_calibrated_models(model):
     assert xgb_dp.privacy_report("b.json").epsilon > xgb_dp.privacy_report(model).epsilon
     more = [*TARGET, "--epsilon", "2.5", "--budget", "budget.json"]
     assert "exceed" in fails("evaluate", model, "rows.csv", *more)
-
-
-def test_calibrated_means(folder):
-    """A regression is calibrated; a model of medians is refused before anything is released."""
-    table = rows()
-    table["buys"] = table["age"]
-    table.to_csv("rows.csv", index=False)
-    schema = (
-        Path("schema.yaml").read_text().replace("classes: [no, yes]", "target_bounds: [0, 100]")
-    )
-    for objective in ("reg:squarederror", "reg:absoluteerror"):
-        Path("schema.yaml").write_text(schema.replace("2}", f"2, objective: {objective}}}"))
-        run(*TRAIN, "--quiet", "--force")
-        calibrate = ["evaluate", "model.json", "rows.csv", *TARGET, "--calibrated", "c.json"]
-        if objective == "reg:squarederror":
-            run(*calibrate)
-            assert xgb_dp.privacy_report("c.json").record.events[-1].label == "evaluation"
-        else:
-            xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
-            assert "of two classes or means" in fails(
-                *calibrate, "--budget", "budget.json", "--force"
-            )
-            assert xgb_dp.Budget("budget.json").entries == []
 
 
 def test_two_models(model):

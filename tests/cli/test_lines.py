@@ -2,7 +2,6 @@
 
 import codecs
 import encodings
-import gzip
 import itertools
 import pkgutil
 from pathlib import Path
@@ -18,7 +17,7 @@ from xgb_dp.domain.csv_text import Csv
 from xgb_dp.domain.domain import read_header
 from xgb_dp.domain.row_files import read_cells
 
-from .calls import SPENT, fails, invoke, rows
+from .calls import fails
 
 PLAIN = "7,8,9"
 ROWS = [
@@ -74,23 +73,6 @@ def test_quotes_in_a_header(tmp_path):
                 read_header(path)
     path.write_text('"a","b"" x","c,d"\n1,2,3\n')
     assert read_header(path) == ["a", 'b" x', "c,d"]
-
-
-@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "-"])
-def test_an_open_quote_in_a_dropped_column(folder, no_training, name):
-    frame = rows()
-    frame["id"] = "ann"
-    lines = frame.to_csv(index=False).splitlines()
-    lines[1], lines[150] = lines[1].replace("ann", '"ann'), lines[150].replace("ann", 'al"')
-    content = "\n".join([*lines, ""]).encode()
-    packed = gzip.compress(content) if name.endswith(".gz") else content
-    if name != "-":
-        Path(name).write_bytes(packed)
-    arguments = ["train", name, "--schema", "schema.yaml", *SPENT, "--model", "m.json"]
-    result = invoke(*arguments, input=packed)
-    assert result.exit_code == 1
-    assert "line break" in result.stderr and "Parquet" in result.stderr
-    assert "ann" not in result.stderr
 
 
 def test_separators(tmp_path):

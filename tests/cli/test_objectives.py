@@ -257,15 +257,6 @@ def test_shares_bring_their_range(claims):
     assert pd.read_csv("out.csv")["prediction"].between(0, 1).all()
 
 
-def test_public_rows(claims):
-    """Their quantiles are the cuts, and no candidates are released."""
-    claims.sample(500, random_state=1).to_csv("public.csv", index=False)
-    run("train", "rows.csv", *COUNTS, "--public-data", "public.csv", *SPENT)
-    record = xgb_dp.privacy_report(xgb.Booster(model_file="model.json")).ledger["trainings"][0]
-    assert record["public"]["public_cuts"] == ["age"]
-    assert "candidates" not in {event["release"] for event in record["events"]}
-
-
 def test_private_rows_are_no_public_ones(claims, no_training):
     """The file of the training rows, under any name, and parts of a division."""
     Path("other.csv").symlink_to("rows.csv")
@@ -277,7 +268,7 @@ def test_private_rows_are_no_public_ones(claims, no_training):
 
 
 def test_public_rows_need_no_ids(claims):
-    """Nor do they need columns that are left out; with ids, those are no feature."""
+    """Nor columns that are left out. Their quantiles are the cuts; no candidates are released."""
     claims.assign(who=np.arange(len(claims)) // 2).to_csv("rows.csv", index=False)
     sample = claims.sample(300, random_state=1)
     sample.assign(who=7).to_csv("all.csv", index=False)
@@ -285,7 +276,11 @@ def test_public_rows_need_no_ids(claims):
     for name in ("all.csv", "few.csv"):
         run("train", "rows.csv", *COUNTS, "--privacy-id", "who", "--public-data", name, *SPENT,
             "--force")  # fmt: skip
-        assert xgb.Booster(model_file="model.json").feature_names == ["age"]
+        model = xgb.Booster(model_file="model.json")
+        assert model.feature_names == ["age"]
+        record = xgb_dp.privacy_report(model).ledger["trainings"][0]
+        assert record["public"]["public_cuts"] == ["age"]
+        assert "candidates" not in {event["release"] for event in record["events"]}
 
 
 def test_models_are_judged(claims):

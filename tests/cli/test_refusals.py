@@ -4,15 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 pytest.importorskip("click")
 
 from xgb_dp import __main__
-from xgb_dp.cli.tables import read_table
-from xgb_dp.domain.csv_text import Csv
-from xgb_dp.domain.domain import read_domain
 
 from .calls import SPENT, TRAIN, fails, rows, run
 
@@ -97,29 +93,6 @@ def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, ch
         shown = fails("train", "bad.csv", "--schema", "schema.yaml", *SPENT)
         assert message in shown
         assert next(iter(change.values())) not in shown.split() or change == {"buys": "?"}
-
-
-def test_files_that_cannot_be_read(folder, no_training):
-    frame = rows()
-    frame.loc[3, "pet"] = "Kätzchen"
-    frame.to_csv("latin.csv", index=False, encoding="latin-1")
-    frame.to_csv("bom.csv", index=False, encoding="utf-8-sig")
-    Path("ragged.csv").write_text(Path("rows.csv").read_text() + "1,50,180,on,cat,yes,7,8,9\n")
-    Path("empty.csv").write_text("")
-    Path("wrong.parquet").write_text("no Parquet, but a secret")
-    Path("wrong.csv.gz").write_text("no gzip, but a secret")
-    for name, message in (
-        ("latin.csv", "--encoding latin-1"), ("empty.csv", "is empty"),
-        ("ragged.csv", "line 202: has 9 cells, but the header has 6 names"),
-        ("wrong.parquet", "damaged"), ("wrong.csv.gz", "damaged"),
-    ):  # fmt: skip
-        shown = fails("train", name, "--schema", "schema.yaml", *SPENT)
-        assert message in shown
-        assert "secret" not in shown and "Katzchen" not in shown
-    domain = read_domain(Path("schema.yaml"))
-    first = read_table(Path("bom.csv"), domain, training=True)
-    other = read_table(Path("latin.csv"), domain, training=True, csv=Csv(encoding="latin-1"))
-    pd.testing.assert_frame_equal(first.frame, other.frame)
 
 
 def test_unexpected_errors_show_no_data(folder, monkeypatch):

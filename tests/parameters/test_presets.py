@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import xgb_dp
 from xgb_dp import presets
-from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.parameters.parameter import Table
 from xgb_dp.presets import SYSTEMS
 from xgb_dp.published import sarus
@@ -165,21 +165,6 @@ def test_pure_needs_no_delta():
         xgb.train(tree, xgb.DMatrix(X, y), 3)
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "match"),
-    [
-        ({"dp_preset": "sarrus"}, PrivacyParameterError, "dp_tr"),
-        ({"dp_feature_bounds": None}, PrivacyParameterError, "dp_feature_bounds"),
-        ({"dp_max_weight": 2.0}, PrivacyRefusal, "weights"),
-    ],
-)
-def test_what_does_not_fit_is_refused(changes, error, match):
-    X, y = data(n=100)
-    given = {k: v for k, v in params("sarus", **changes).items() if v is not None}
-    with pytest.raises(error, match=match):
-        xgb.train(given, xgb.DMatrix(X, y), 3)
-
-
 @pytest.mark.parametrize("name", ["dp_rf", "dp_ebm"])
 def test_presets_that_count_rounds_otherwise_have_no_default(name):
     """50 rounds are 50 forests of 100 trees, or 50 trees instead of 50 for each column."""
@@ -202,14 +187,6 @@ def test_weights_where_rows_count_one():
         xgb.train(params("sarus", dp_score="l1"), d, 3)
 
 
-def test_hessian_candidates_of_some_rounds_need_all_rows():
-    X, y = data(n=100)
-    p = params("dp_tr_ada", subsample=0.5, dp_accountant="exact")
-    with pytest.raises(PrivacyRefusal, match="every round"):
-        xgb.train(p, xgb.DMatrix(X, y), 8)
-    xgb.train(p | {"dp_candidate_weight": "count"}, xgb.DMatrix(X, y), 8)
-
-
 def test_describe():
     for name, preset in presets.PRESETS.items():
         text = presets.describe(name)
@@ -218,23 +195,6 @@ def test_describe():
         assert all(t in text for t in (*preset.follows, *preset.differs))
     with pytest.raises(PrivacyParameterError, match="sarus"):
         presets.describe("unknown")
-
-
-def test_noise_free_presets():
-    X, y = data()
-    with pytest.warns(UserWarning, match="NOT private"):
-        booster = xgb.train(params("dp_xgb_ada", dp_epsilon=math.inf), xgb.DMatrix(X, y), 20)
-    assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > 0.97
-
-
-def test_presets_are_continued():
-    """The continued model brings its intercept."""
-    X, y = data(n=400)
-    d = xgb.DMatrix(X, y)
-    first = xgb.train(params("dpboost"), d, 2)
-    second = xgb.train(params("dpboost"), d, 2, xgb_model=first)
-    assert second.num_boosted_rounds() == 4
-    assert len(xgb_dp.privacy_report(second).ledger["trainings"]) == 2
 
 
 def hyperparameters(**changes: Any) -> dict[str, Any]:

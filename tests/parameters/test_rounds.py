@@ -11,7 +11,6 @@ from xgboost.training import _DefaultRounds
 
 import xgb_dp
 from tests.conftest import private
-from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS
 
 from ..conftest import arrays
 
@@ -25,26 +24,6 @@ def rounds_of(model: Any) -> int:
     start = training.get("start") or {"rounds": 0}
     assert training["rounds"] == booster.num_boosted_rounds() - start["rounds"]
     return int(training["rounds"])
-
-
-def test_every_interface_takes_the_same_rounds(tmp_path):
-    X, y = arrays()
-    d = xgb.DMatrix(X, y)
-    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-4)
-    shared = {"epsilon": 1.0, "delta": 1e-6, "max_depth": 1, "n_jobs": 1}
-    models = {
-        "train": xgb.train(BINARY, d),
-        "budget": budget.train(BINARY, d),
-        "xgboost's estimator": xgb.XGBClassifier(**PRIVATE, dp_classes=2, n_jobs=1).fit(X, y),
-        "our classifier": xgb_dp.DPXGBClassifier(**shared, classes=2).fit(X, y),
-        "our regressor": xgb_dp.DPXGBRegressor(**shared, target_bounds=(0, 1)).fit(X, y),
-    }
-    assert {name: rounds_of(model) for name, model in models.items()} == dict.fromkeys(
-        models, DEFAULT_ROUNDS
-    )
-    select = inspect.signature(xgb_dp.select).parameters["num_boost_round"].default
-    assert select == DEFAULT_ROUNDS
-    assert ARGUMENTS["num_boost_round"].default == DEFAULT_ROUNDS
 
 
 def test_given_rounds_are_kept():

@@ -309,21 +309,3 @@ def test_a_matrix_on_disk_is_read_by_one_thread(params, tmp_path):
     assert xgb.train(params(), d, 2).num_boosted_rounds() == 2  # the same thread does not meet it
     kept.release(d)
     assert in_a_thread(lambda: xgb.train(params(), d, 2)) == ""
-
-
-@pytest.mark.filterwarnings("ignore:.*NOT private")
-def test_without_noise_all_rows_of_a_person_count_among_candidates(params):
-    """Four equal rows for each person have the cuts of one row for each."""
-    x = np.random.default_rng(3).exponential(size=(400, 1)).astype(np.float32)
-    y = (x[:, 0] > 1.5).astype(int)
-
-    def cuts(times: int) -> set[float]:
-        who = np.repeat(np.arange(len(x)), times)
-        given = params(dp_epsilon=float("inf"), dp_privacy_id=who, max_bin=16, max_depth=3)
-        booster = xgb.train(given, xgb.DMatrix(x[who], y[who]), 8)
-        frame = booster.trees_to_dataframe()
-        return set(frame[frame["Feature"] != "Leaf"]["Split"])
-
-    once = cuts(1)
-    assert len(once) > 2
-    assert cuts(4) == once

@@ -305,15 +305,6 @@ def test_numbers_changed_by_a_callback_are_noticed(d):
         xgb_dp.privacy_report(model)
 
 
-def test_trees_are_named_as_they_are_grown(d):
-    """Also where an objective of XGBoost would renew leaves after the updater."""
-    for objective in ("reg:squarederror", "reg:absoluteerror", "count:poisson"):
-        bounds = {"dp_target_bounds": (0.0, 1.0)}
-        model = xgb.train(params(objective=objective, **bounds), d, 4)
-        [training] = ledger.read_ledger(model).trainings
-        assert list(training.trees or ()) == ledger.tree_names(model)
-
-
 def test_a_ledger_names_each_training_once(d):
     model = xgb.train(params(), d, 2)
     record = xgb_dp.privacy_report(xgb.train(params(), d, 2, xgb_model=model)).ledger

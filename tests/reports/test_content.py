@@ -72,6 +72,20 @@ def reorder(grown: list[Content]) -> None:
     grown[0], grown[1] = grown[1] | {"id": 0}, grown[0] | {"id": 1}
 
 
+def put(place: str, value: Any) -> Callable[[Content], None]:
+    """Put a value in one place, which may be new."""
+
+    def apply(content: Content) -> None:
+        *outer, last = place.split(".")
+        part: Any = content
+        for name in outer:
+            part = part[int(name)] if isinstance(part, list) else part.setdefault(name, {})
+        part[int(last) if isinstance(part, list) else last] = value
+
+    return apply
+
+
+TREES = "learner.gradient_booster.model"
 CHANGES: dict[str, Callable[[Content], Any]] = {
     "column names exchanged": lambda c: c["learner"]["feature_names"].reverse(),
     "names of categories": lambda c: trees(c)["cats"]["enc"][2]["values"].reverse(),
@@ -113,6 +127,23 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
         lambda r: r["trainings"][0]["mechanisms"][0].__setitem__("rounds", 577)
     ),
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),
+    **{
+        place: put(place, value)
+        for place, value in (
+            ("learner.attributes.best_score", "0.8123"),
+            ("learner.rows", [1, 2, 3]),
+            ("learner.objective.reg_loss_param.note", "SECRET"),
+            ("learner.objective.x_param", "SECRET"),
+            ("learner.learner_model_param.boost_from_average", "SECRET"),
+            ("learner.feature_names", ["a", "größe", "kind", "SECRET"]),
+            ("learner.feature_types", ["SECRET", "float", "c"]),
+            ("learner.gradient_booster.name", "SECRET"),
+            (f"{TREES}.gbtree_model_param.num_trees", "7"),
+            (f"{TREES}.trees.0.id", "SECRET"),
+            (f"{TREES}.cats.note", "SECRET"),
+            ("version", [3, 2, 0, "SECRET"]),
+        )
+    },
     "order of trees": lambda c: reorder(trees(c)["trees"]),
     "rounds": lambda c: trees(c)["iteration_indptr"].__setitem__(1, 2),
     "number of parallel trees": lambda c: trees(c)["gbtree_model_param"].__setitem__(

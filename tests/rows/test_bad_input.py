@@ -32,10 +32,6 @@ def no_noise(monkeypatch):
 
 OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}
 GAIN = {"dp_score": "gain", "dp_leaf": "gradient"}
-LAPLACE = {
-    "dp_candidates": "histogram", "dp_candidate_noise": "laplace",
-    "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
-}  # fmt: skip
 BOTH = {"dp_feature_bounds": {0: (0, 1)}, "dp_feature_cuts": {0: [1]}}
 PARAMETERS = [
     ({"dp_epsilon": None}, PrivacyParameterError, "dp_epsilon"),
@@ -49,6 +45,9 @@ PARAMETERS = [
     ({"dp_delta": 1.0}, PrivacyParameterError, "dp_delta"),
     ({"dp_delta": -1e-6}, PrivacyParameterError, "dp_delta"),
     ({"dp_delta": float("nan")}, PrivacyParameterError, "dp_delta"),
+    *(({"dp_group_size": k}, PrivacyParameterError, "dp_group_size")
+      for k in (0, 1.5, "all", True, 1 << 21)),
+    ({"dp_preset": "sarrus"}, PrivacyParameterError, "dp_tr"),
     ({"dp_epsilson": 1.0}, PrivacyParameterError, "dp_epsilon"),
     ({"dp_no_such_thing": 1.0}, PrivacyParameterError, "dp_no_such_thing"),
     ({"max_dept": 3}, PrivacyParameterError, "max_depth"),
@@ -299,14 +298,6 @@ def test_nothing_aggregate_raises(params, kind, case, capfd):
     assert np.isfinite(model.predict(xgb.DMatrix(arrays()[0]))).all()
     captured = capfd.readouterr()
     assert captured.out == "" and captured.err == ""
-
-
-def test_absent_category_trains(params):
-    X, y = arrays()
-    X[:, 3] = np.arange(len(y)) % 2
-    d = xgb.DMatrix(X, y, feature_types=["q", "q", "q", "c"], enable_categorical=True)
-    model = xgb.train(params(dp_categories={3: 7}), d, 3)
-    assert model.num_boosted_rounds() == 3
 
 
 def test_declared_names_train(params):
