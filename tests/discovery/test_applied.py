@@ -68,12 +68,6 @@ def test_a_table_is_read_by_what_was_found(discovery, of):
     assert list(read["age"]) == list(ROWS["age"])
 
 
-def test_parameters_are_those_of_the_schema(discovery):
-    params = discovery.params()
-    assert params["dp_categories"] == {"town": ("Rome", "Oslo", "Bern", "other")}
-    assert params["dp_discovered"]["delta"] == discovery.delta
-
-
 def test_the_label_is_left_out_with_target():
     rows = ROWS[["age", "more"]]
     discovery = xgb_dp.discover(rows, epsilon=1.0, delta=1e-6)

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import xgboost as xgb
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -234,14 +233,6 @@ def test_one_row_as_a_flat_array_is_refused(flat):
     assert model.predict(X[:1]).shape == (1,)
 
 
-@pytest.mark.parametrize("name", ["group", "groups", "qid"])
-def test_ids_under_another_name_are_refused(name):
-    X, y = text_labels()
-    model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
-    with pytest.raises(PrivacyParameterError, match=rf"`{name}`.*`privacy_id`"):
-        model.fit(X, y, **{name: np.arange(len(y))})
-
-
 def test_pipelines_and_kinds():
     X, y = text_labels()
     model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
@@ -310,19 +301,6 @@ def test_undeclared_categories_are_refused_without_being_shown(kind):
     with pytest.raises(RowDomainError, match="'grade'") as caught:
         model.fit(as_table(data, kind), y)
     assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_codes_are_positions_in_the_declaration(kind):
-    data, _ = frame()
-    data.loc[3, "grade"] = None
-    coded = prepare_table(as_table(data, kind), {1: NAMES})
-    matrix = xgb.DMatrix(coded, enable_categorical=True)
-    assert matrix.feature_types[1] == "c"
-    codes = matrix.get_data().toarray()[:, 1]
-    expected = [NAMES.index(name) if isinstance(name, str) else 0 for name in data["grade"]]
-    np.testing.assert_array_equal(codes, expected)  # missing ones are not stored
-    assert matrix.num_nonmissing() == np.isfinite(data[["x", "z"]]).sum().sum() + len(data) - 1
 
 
 def test_undeclared_categorical_columns_are_refused():

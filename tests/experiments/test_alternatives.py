@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import chi2
 
-from experiments import kept, peers, render, runner, store, summary, tables
+from experiments import kept, peers, render, runner, store, tables
 from experiments.__main__ import main
 from experiments.core import Cell
 from experiments.workers import adassp, codes, descent
@@ -81,16 +81,6 @@ def test_settings_of_a_grid_share_a_process():
     groups = runner.together(table, cells)
     assert sorted(map(len, groups)) == [1, 1, 3, 3]
     assert set(itertools.chain.from_iterable(groups)) == set(cells)
-
-
-def test_the_best_setting_is_one_system():
-    table = tables.get("alternatives")
-    names = summary.means(table, [])
-    assert not names
-    shown = render.system_names(table)
-    assert shown[0] == "default"
-    assert "gradient descent on bins" in shown
-    assert len(shown) == len(table.systems) - sum(s.grid for s in table.systems) + 1
 
 
 def test_workers_that_fail_or_are_late_say_so(monkeypatch):

@@ -1,7 +1,6 @@
 """Scores of counts, amounts, times and quantiles, and the table that shows them."""
 
 import itertools
-import math
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,8 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from experiments import losses, objectives, tables
+from experiments import losses, objectives
 from experiments.__main__ import main
-from experiments.datasets import CLAIMS
-from experiments.summary import Mean
-from experiments.tables.objectives import share
 
 from .test_runner import rows_of
 
@@ -121,14 +117,3 @@ def test_stock_is_better_than_the_constant(folder, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "| Claims, mean deviance |" in text
     assert "Not run: California, prices" in text
-
-
-def test_the_share_is_of_the_improvement_over_the_constant():
-    table = tables.get("objectives")
-    by_system = {
-        (CLAIMS.name, "constant", math.inf): Mean(0.6, 0, 5),
-        (CLAIMS.name, "not private", math.inf): Mean(0.5, 0, 5),
-        (CLAIMS.name, "default", 1.0): Mean(0.52, 0, 5),
-    }
-    assert share(table, by_system, CLAIMS.name, 1.0) == pytest.approx(0.8)
-    assert math.isnan(share(table, by_system, CLAIMS.name, 4.0))

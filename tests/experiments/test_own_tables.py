@@ -11,7 +11,7 @@ from experiments import kept, render, store, summary, synthetic, tables
 from experiments.__main__ import main
 from experiments.core import Cell, Options
 from experiments.scoring import calibration_error
-from experiments.tables import dp_xgb_figure1, dp_xgb_figure3, rare
+from experiments.tables import dp_xgb_figure1, rare
 from experiments.train import thinned
 from xgb_dp.request.default_plans import SIZES
 
@@ -78,41 +78,6 @@ def test_times_stand_beside_those_of_the_same_run(tmp_path, capsys):
     assert "*1000 / 360 (2.78x)*" in text
     assert "| SUSY (not run) |  |  |  |  |  | *380 / 320 (1.19x)* |" in text
     assert "better than the best published" not in text
-
-
-def test_ranks_and_the_best_performance_zone_by_number_of_trees():
-    table = tables.get("dp_xgb_figure3")
-    models = list(dp_xgb_figure3.PUBLISHED)
-    rows = [
-        {
-            "dataset": "Pol",
-            "system": f"{model} T={t}, d={d}",
-            "epsilon": 1.0,
-            "seed": seed,
-            # The first model is best and at its best from 75 trees on, the last one with 5 trees.
-            "auc": 0.9 - i / 100 + (min(t, 75) if i == 0 else -t) / 1e4 + d / 1e3 + seed / 1e4,
-            "note": "",
-            "run": "1",
-        }
-        for i, model in enumerate(models)
-        for t in dp_xgb_figure3.TREES
-        for d in dp_xgb_figure3.DEPTHS
-        for seed in (0, 1)
-    ]
-    rows.append({**rows[0], "system": "default T=50", "auc": 0.89})
-    means = summary.means(table, rows)
-    ranks = dp_xgb_figure3.mean_ranks(means)
-    assert [ranks[m][5] for m in models] == list(range(1, len(models) + 1))
-    assert ranks["default"] == {50: 2.0}
-    first = dp_xgb_figure3.zone(means, models[0])
-    assert first["50 trees and fewer"] == 0.0
-    assert first["total"] == pytest.approx(100 * 4 / 14)
-    last = dp_xgb_figure3.zone(means, models[-1])
-    assert last["total"] == pytest.approx(100 / 14 * 10 / len(dp_xgb_figure3.TREES[:5]))
-    text = render.markdown(table, rows, {})
-    assert "| dp_xgb *XGB* | 0.0 *(19.1)* | 7.1 *(5.2)* |" in text
-    assert "| default |  |  |  |  | 2.0 |" in text
-    assert "Not all settings" in render.markdown(table, rows[5:], {})
 
 
 @pytest.mark.parametrize("name", ["bar", "maddock_table4", "dp_xgb_figure3"])

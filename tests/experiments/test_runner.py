@@ -23,7 +23,6 @@ from experiments import (
     download,
     render,
     store,
-    summary,
     tables,
     train,
 )
@@ -222,38 +221,6 @@ def test_published_figures_are_those_of_the_papers():
     assert len(groups) == 7
     for *parts, total in groups.values():
         assert sum(parts) == pytest.approx(total, abs=0.02)
-
-
-def test_verdicts_settings_and_ranks():
-    table = tables.get("dp_xgb_table1")
-
-    def row(system: str, auc: float, seed: int) -> dict[str, Any]:
-        key = {"dataset": "Pol", "system": system, "epsilon": 1.0, "seed": seed}
-        return key | {"auc": auc, "note": "", "run": "1"}
-
-    rows = [row("dp_tr, T=50 d=2", 0.90, s) for s in (0, 1)]
-    rows += [row("dp_tr, T=100 d=4", 0.96 + 0.01 * s, s) for s in (0, 1)]
-    rows += [row("default", 0.9651, 0)]
-    averages = summary.means(table, rows)
-    best = averages["Pol", "dp_tr", 1.0]
-    assert (best.setting, best.count) == ("T=100 d=4", 2)
-    assert best.mean == pytest.approx(0.965)
-    lines = summary.verdicts(table, averages)
-    # 0.9651 against 0.9652 ± 0.0048 of fifteen runs.
-    assert "0 of 1 cells; within one standard error below it: Pol at 1." in lines[0]
-    assert "`dp_tr` against the published TR: better 0, within the spread 1, worse 0." in lines
-
-    table = tables.get("maddock_table6")
-    names = [s.name for s in table.systems if s.reproduces]
-    key = ("Bank", 0.5)
-    means = {(key[0], n, key[1]): summary.Mean(0.9 - i / 100, 0.0, 1) for i, n in enumerate(names)}
-    found_ranks = summary.ranks(table, means)
-    assert [found_ranks[n, 0.5] for n in names] == list(range(1, len(names) + 1))
-
-
-def test_errors_are_better_when_smaller():
-    assert summary.better("rmse", 1.0, 2.0) > 0 > summary.better("auc", 0.1, 0.2)
-    assert summary.better("tree_ms", 1.0, 2.0) > 0 > summary.better("r2", 0.1, 0.2)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from experiments import kept, render, store, summary, tables
+from experiments import store, tables
 from experiments.core import PROBABILITIES
 from experiments.scoring import calibration_error, scores
 
@@ -59,42 +59,6 @@ def test_numbers():
     assert figures == pytest.approx({"rmse": math.sqrt(0.5), "r2": 0.5, "mean_ratio": 0.75})
     with pytest.raises(ValueError, match="not finite"):
         scores("reg:squarederror", np.array([1.0]), np.array([np.nan]))
-
-
-def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path):
-    table = tables.get("bar")
-    both = ("Adult", "Abalone")
-    rows = [
-        {
-            **dict.fromkeys(store.COLUMNS, ""),
-            "dataset": data,
-            "system": "default",
-            "epsilon": epsilon,
-            "seed": str(seed),
-            "run": "1",
-            "mean_ratio": 0.9 + seed / 10,
-            **({"auc": 0.8, "log_loss": 0.3, "calibration": 0.01} if data == "Adult" else {}),
-            **({"rmse": 2.0} if data == "Abalone" else {}),
-        }
-        for data in both
-        for epsilon in (1.0, 4.0)
-        for seed in (0, 1)
-    ]
-    kept.write(tmp_path / "t.csv", table, rows)
-    again = store.read(tmp_path / "t.csv")
-    assert again == rows
-    assert len((tmp_path / "t.csv").read_text().splitlines()) == 1 + 2 * (4 + 2)
-    means = summary.means(table, again)
-    ratio = summary.besides(table, again, means, "mean_ratio")
-    assert {k[0] for k in ratio} == set(both)
-    mean = ratio["Adult", "default", 1.0]
-    assert (mean.mean, mean.sd, mean.count) == pytest.approx((0.95, math.sqrt(0.005), 2))
-    assert {k[0] for k in summary.besides(table, again, means, "log_loss")} == {"Adult"}
-    text = render.markdown(table, again, {})
-    assert "| Abalone, test RMSE | 2.000 ± 0.000 |" in text
-    assert "Log loss\n\n| data | ε = 1 | ε = 4 | not private |" in text
-    assert "| Abalone | 0.950 ± 0.071 |" in text
-    assert "Distance of mean" not in text  # no task of the table has it
 
 
 @pytest.mark.parametrize("name", ["bar", "tasks", "sizes", "peers_table", "alternatives"])

@@ -1,7 +1,6 @@
 """C++ and exact Python integers agree draw by draw, so also in how much of the stream they use."""
 
 import math
-import random
 
 import pytest
 from hypothesis import given, settings
@@ -105,25 +104,6 @@ def test_the_largest_of_groups_is_the_first_of_equals(bounds):
     utilities = [[1, 5], [5, 5], [5, 0]]
     largest = native.select_grouped(native.TEST_KEY, 1, utilities, bounds, 1, 2**40, 0)[1]
     assert largest == native.argmax([u for row in utilities for u in row]) == 1
-
-
-@pytest.mark.parametrize("sigma2", [1, 1000, 2**36 + 12345, 2**56])
-def test_long_run_of_the_gaussian(sigma2):
-    n = 1500
-    rng = reference.ChaCha20Source(native.TEST_KEY, 1)
-    assert native.discrete_gaussian(native.TEST_KEY, 1, sigma2, n).tolist() == [
-        reference.discrete_gaussian(rng, sigma2) for _ in range(n)
-    ]
-
-
-def test_long_run_of_the_selection():
-    generator = random.Random(3)
-    utilities = [round(generator.gauss(0, 2**20)) for _ in range(2000)]
-    rng = reference.ChaCha20Source(native.TEST_KEY, 1)
-    eps_num, den = 2**38, 2**59
-    assert native.select(native.TEST_KEY, 1, utilities, eps_num, den, 300).tolist() == [
-        reference.select_exponential(rng, utilities, eps_num, den) for _ in range(300)
-    ]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -210,14 +210,6 @@ def test_continued_trainings():
     assert_unrelated([start, *([k, *noise[len(start) :]] for k, noise in enumerate(longer))])
 
 
-def test_copies_and_pickles_have_no_noise_to_draw():
-    model = xgb.train(PARAMS, empty(), 3)
-    loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
-    for other in (model, model.copy(), model[:2], loaded):
-        with pytest.raises(xgb.core.XGBoostError, match=r"finished|ledger|plan"):
-            other.update(empty(), 3)
-
-
 def test_copies_in_the_middle_of_a_training_have_none_either():
     """Nothing that a callback can keep of a training draws the noise of its next tree."""
     d = empty()

@@ -12,10 +12,9 @@ from scipy import stats
 
 from tests.models import event, events, trees
 from tests.peers.recover import KINDS, PLAIN, Leaf, leaves, make_rows, structure
-from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
 from xgb_dp.engine import native
-from xgb_dp.testing import fixed_noise, train_with_plan
+from xgb_dp.testing import fixed_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
 
@@ -66,26 +65,6 @@ def test_leaf_noise_of_no_two_trees_is_alike(recovered):
         assert abs(np.corrcoef(flat[lag:], flat[:-lag])[0, 1]) < 5 / np.sqrt(len(flat) - lag)
 
 
-def test_released_leaf_sums_are_integers():
-    """On a coarse grid the 32-bit statistics resolve single steps: sums and noise are whole."""
-    X, y = make_rows("regression", 200)
-    plan = make_plan(
-        SQUARED,
-        False,
-        [{"kind": "cuts", "cuts": [-1.0, 0.0, 1.0]}] * 3,
-        grid_bits=12,
-        leaf={"sigma2": 1 << 20, "shrinkage": False, "max_delta_step": "0.0", "lambda": "1e12"},
-    )
-    sums = leaves(train_with_plan(plan, xgb.DMatrix(X, y), nthread=1), X, y)
-    whole = [leaf for leaf in sums if leaf.exact[1] > 8 * 1024]
-    assert len(whole) > 5
-    # The cover of a leaf is an estimate, that of the root the sum of what was released.
-    roots = [sum(leaf.noise[1] for leaf in sums if leaf.tree == tree) for tree in range(3)]
-    noise = np.array([*(leaf.noise[0] for leaf in whole), *roots])
-    assert np.abs(noise - np.rint(noise)).max() < 0.05
-    assert (np.rint(noise) != 0).mean() > 0.8
-
-
 def uniform_model(rounds: int) -> xgb.Booster:
     """Without rows all candidates are equal: what wins is the mechanism's choice alone."""
     params = PLAIN | {"objective": "binary:logistic", "base_score": 0.5, "max_bin": 4}
@@ -108,19 +87,6 @@ def test_every_candidate_can_win_whatever_its_children_hold():
     per_feature = Counter(split[0] for split in counts)
     assert per_feature[0] == per_feature[1]
     assert stats.chisquare(list(counts.values())).pvalue > 1e-6
-
-
-def test_choices_of_nodes_and_trees_are_independent():
-    """Neither a node's children nor the next tree repeat its draw."""
-    with fixed_noise(6):
-        model = uniform_model(400)
-    splits = [split for split in structure(model) if split != ("leaf",)]
-    root, left, right = splits[::3], splits[1::3], splits[2::3]
-    m = len(set(splits))
-    assert m > 10
-    for one, other in ((root, left), (root, right), (left, right), (root[1:], root[:-1])):
-        same = sum(a == b for a, b in zip(one, other, strict=True))
-        assert stats.binomtest(same, len(one), 1 / m).pvalue > 1e-6
 
 
 def test_intercept_noise_is_the_accounted_one(monkeypatch):
@@ -159,30 +125,6 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch):
     }
     assert noise[7].tolist() == drawn[0]  # the others are those of the training
     assert len({tuple(v) for v in drawn.values()}) == 4
-
-
-def test_candidates_of_every_feature_are_noisy():
-    """Eight copies of one column: exact counts would give all of them the same cuts."""
-    x = np.random.default_rng(1).normal(size=3000).astype(np.float32)
-    d = xgb.DMatrix(np.repeat(x[:, None], 8, axis=1), (x > 0).astype(np.float32))
-    shares = {"candidates": 0.99, "base_score": 0.0, "splits": 0.005, "leaves": 0.005}
-    params = PLAIN | {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 6}
-    params |= {"max_bin": 8, "dp_epsilon": 0.1, "dp_budget_shares": shares}
-    del params["dp_feature_bounds"]
-
-    def cuts(**changes: Any) -> list[frozenset[float]]:
-        """The cuts of each feature: in many splits without signal all of them turn up."""
-        splits = [s for s in structure(xgb.train(params | changes, d, 60)) if s != ("leaf",)]
-        return [frozenset(c for f, c, _ in splits if f == j) for j in range(8)]
-
-    with fixed_noise(1):
-        one = cuts()
-    with fixed_noise(2):
-        other = cuts()
-        known = cuts(dp_feature_cuts={j: [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5] for j in range(8)},
-                     dp_budget_shares=None)  # fmt: skip
-    assert len({*one, *other}) == 16
-    assert len(set(known)) == 1  # teeth: equal cuts are seen to be equal
 
 
 def test_less_epsilon_is_more_noise_in_every_release():

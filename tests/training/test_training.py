@@ -117,21 +117,6 @@ def test_infinite_epsilon_trains_without_noise_and_says_so():
     assert ((one.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.8
 
 
-def test_within_a_model_no_leaf_repeats():
-    """Without any signal, all leaves of all trees are noise alone, and none repeats."""
-    x = np.zeros((10, 2), np.float32)
-    params = {**PARAMS, "base_score": 0.5, "dp_shrinkage": False}
-    leaves = [
-        value
-        for tree in trees(xgb.train(params, xgb.DMatrix(x, np.arange(10) % 2), 10))
-        for value, left in zip(tree["split_conditions"], tree["left_children"], strict=True)
-        if left == -1 and abs(value) < 0.99
-    ]
-    # Two of 640 leaves coincide as 32-bit floats with a chance of 1%, four pairs with one of 1e-9.
-    assert len(leaves) > 600
-    assert len(set(leaves)) >= len(leaves) - 3
-
-
 @pytest.mark.parametrize("rounds", [2, None])
 def test_training_data_is_free_when_its_matrix_is_deleted(rounds):
     """No cycle holds it until a collection: frames, errors of the calibration or callbacks."""
