@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 import xgboost as xgb
 
@@ -135,6 +136,24 @@ def test_plots(small, tmp_path):
     assert only.get_xlabel() == "f1"
     with pytest.raises(PrivacyParameterError, match="f9"):
         plotting.plot_shapes(booster, features=["f9"])
+
+
+def test_categories_are_named_and_an_empty_other_is_left_out():
+    """No row has the last category, so its noise exceeds all effects."""
+    rng, names = np.random.default_rng(3), ["Rome", "Oslo", "Bern", "other"]
+    town = rng.choice(names[:3], 8000)
+    y = (rng.random(8000) < np.where(town == "Oslo", 0.8, 0.3)).astype(int)
+    rows = pd.DataFrame({"town": town, "more": rng.normal(size=8000)})
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=2.0, delta=1e-6, classes=[0, 1], categories={"town": names}, n_estimators=10,
+        dp_features_per_tree=1,
+    ).fit(rows, y)  # fmt: skip
+    [shape] = [s for s in plotting.shape_functions(model) if s.feature == "town"]
+    assert shape.names == tuple(names) and len(shape.values) == shape.categories == 4
+    assert shape.values[1] - shape.values[0] > 0.5 > shape.std[:3].max()
+    [ax] = plotting.plot_shapes(model, ["town"])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == names[:3]
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(shape.values[:3])
 
 
 @pytest.fixture(scope="module")

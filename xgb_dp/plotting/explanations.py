@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
 
-from ..engine.saved_model import SavedModel, StoredTree
+from ..engine.saved_model import SavedModel, StoredTree, read_category_names
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
 from ..record.model_card import column_names, importance, private_booster
@@ -45,6 +45,7 @@ class ShapeFunction:
             leaves; an upper bound if leaves were shrunk. NaN if leaf values were released directly.
         missing: Value for missing entries.
         categories: Number of categories; 0 for a numeric feature.
+        names: Names of the categories; empty if the model stores only codes.
 
     Examples:
         >>> additive = xgb.train(params | {"dp_features_per_tree": 1}, data, 6)
@@ -59,6 +60,7 @@ class ShapeFunction:
     std: Floats
     missing: float
     categories: int = 0
+    names: tuple[Any, ...] = ()
 
 
 def shape_functions(model: Any) -> list[ShapeFunction]:
@@ -101,7 +103,12 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
             )
         for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
-    return [_shape(names[f], f, by_feature[f]) for f in sorted(by_feature)]
+    known = read_category_names(booster)
+    columns = booster.feature_names or range(len(names))  # as `known` is indexed
+    return [
+        _shape(names[f], f, by_feature[f], tuple(known.get(columns[f], ())))
+        for f in sorted(by_feature)
+    ]
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,10 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
 
 
 def _shape(
-    name: str, feature: int, parts: Sequence[tuple[StoredTree, _LeafNoise]]
+    name: str,
+    feature: int,
+    parts: Sequence[tuple[StoredTree, _LeafNoise]],
+    names: tuple[Any, ...],
 ) -> ShapeFunction:
     edges = np.unique(
         [
@@ -191,7 +201,7 @@ def _shape(
     # The last cut only separates missing values from all others.
     edges = edges[edges < np.finfo(np.float32).max]
     used = [c for tree, _ in parts for right in tree.right_categories.values() for c in right]
-    categories = max(used, default=-1) + 1
+    categories = max([*used, len(names) - 1]) + 1 if used else 0
     if categories:
         points = np.arange(categories, dtype=np.float64)
     else:
@@ -205,7 +215,7 @@ def _shape(
             variances[i] += noise.variance(tree.conditions[leaf], tree.covers[leaf])
         missing += tree.conditions[tree.find_leaf({feature: math.nan})]
     edges = edges[:0] if categories else edges
-    return ShapeFunction(name, edges, values, np.sqrt(variances), missing, categories)
+    return ShapeFunction(name, edges, values, np.sqrt(variances), missing, categories, names)
 
 
 def plot_shapes(
@@ -260,14 +270,16 @@ def plot_shapes(
 def _draw(ax: Any, shape: ShapeFunction) -> None:
     low, high = shape.values - 2 * shape.std, shape.values + 2 * shape.std
     if shape.categories:
-        ax.bar(
-            range(shape.categories),
-            shape.values,
-            yerr=2 * shape.std,
-            color="C0",
-            alpha=0.7,
-            label="effect ± 2 standard deviations of the noise",
-        )
+        names = list(map(str, shape.names or range(shape.categories)))
+        # With few or no rows, the noise of "other" would hide all effects.
+        kept = [
+            i for i, name in enumerate(names)
+            if name != "other" or not shape.std[i] > np.ptp(shape.values)
+        ]  # fmt: skip
+        label = "effect ± 2 standard deviations of the noise"
+        bars = {"yerr": 2 * shape.std[kept], "color": "C0", "alpha": 0.7, "label": label}
+        ax.bar(range(len(kept)), shape.values[kept], **bars)
+        ax.set_xticks(range(len(kept)), [names[i] for i in kept], rotation=30, ha="right")
     else:
         margin = 0.05 * float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 0.1
         ends = shape.edges[[0, -1]] + [-margin, margin] if len(shape.edges) else (-1.0, 1.0)
