@@ -76,8 +76,13 @@ def test_card_and_page_include_the_figures_of_this_model(params, matrix, model):
             assert ("for the model before it was calibrated" in text) == earlier
     assert "No metrics provided" not in xgb_dp.model_card(model, evaluation=evaluation)
     other = xgb.train(params(), data, 1)
-    with pytest.raises(PrivacyParameterError, match="evaluated another model"):
-        xgb_dp.model_card(other, evaluation=evaluation)
+    of_other = xgb_dp.evaluate(other, data, epsilon=1.0, delta=1e-6)
+    twice = xgb_dp.evaluate(calibrated, data, epsilon=1.0, delta=1e-6).calibrated(calibrated)
+    assert "before it was calibrated" in xgb_dp.model_card(twice, evaluation=evaluation)
+    pairs = (other, evaluation), (model, of_other), (calibrated, of_other), (twice, of_other)
+    for one, figures in pairs:
+        with pytest.raises(PrivacyParameterError, match="evaluated another model"):
+            xgb_dp.model_card(one, evaluation=figures)
 
 
 def test_card_names_clipped_figures(params, matrix):

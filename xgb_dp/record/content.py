@@ -53,11 +53,12 @@ _PUBLIC = {
 }  # fmt: skip
 """Allowed public inputs of a training, in addition to parameters of its objective."""
 _PARTS = {
-    "evaluations": {"events", "entry", "method", "delta", "parallel", "offset", "slope"},
+    "evaluations": {"events", "entry", "evaluated", "method", "delta", "parallel", "offset",
+                    "slope"},
     "masked_sums": {"workers", "colluders"},
     "part": {"split", "name", "unit"},
     "plan_choice": {"plans", "taken", "rows"},
-}
+}  # fmt: skip
 """Allowed keys of public inputs that are objects or lists of objects."""
 _HYPERPARAMETERS = {"rounds", "weight_unit"} | {
     parameter.name.removeprefix("dp_") for parameter in PARAMETERS.values() if parameter.recorded

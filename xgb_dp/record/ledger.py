@@ -182,8 +182,10 @@ def with_evaluation(
     The evaluation counts as a release of the last training, so its cost is added even if it used
     disjoint rows.
     """
-    evaluation = {**evaluation, "events": len(events)} | ({} if entry is None else {"entry": entry})
-    names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
+    before = tree_names(booster)
+    evaluation = {**evaluation, "events": len(events), "evaluated": checksum({"trees": before})}
+    evaluation |= {} if entry is None else {"entry": entry}
+    names = dict(zip(before, tree_names(changed), strict=True))
     trainings = [
         replace(
             t,

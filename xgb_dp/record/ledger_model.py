@@ -223,11 +223,12 @@ def _is_masked(value: Any) -> bool:
 
 
 def _is_evaluation(value: Any) -> bool:
-    """Whether a value has a number of events and an optional budget entry."""
+    """Whether a value has a number of events, and optionally a budget entry and a digest."""
     return (
         isinstance(value, Mapping)
         and is_count(value.get("events"))
         and ("entry" not in value or _is_entry(value["entry"]))
+        and ("evaluated" not in value or _is_digest(value["evaluated"]))
         and _is_number(value.get("delta", 0.0), 0, 1)
     )
 

@@ -34,7 +34,7 @@ from .formatting import (
     text_columns,
     visible,
 )
-from .ledger import read_ledger
+from .ledger import checksum, read_ledger
 from .ledger_model import Ledger, RecordedRelease, TrainingRecord
 from .pipelines import fitted_in, split_pipeline
 from .privacy_warnings import concerns, doubts, scope
@@ -587,8 +587,10 @@ def evaluated(evaluation: Any, record: Ledger) -> str:
             parts.append(f"{name.removesuffix(plain)}{_FIGURES[plain]} {figure}")
     texts = [f"{'; '.join(parts)}."]
     # A comparison of two models does not name their trees.
-    if getattr(evaluation, "trees", None) not in (None, tuple(record.tree_names)):
-        if not any("slope" in e for t in record.trainings for e in t.evaluations):
+    trees = getattr(evaluation, "trees", None)
+    if trees not in (None, tuple(record.tree_names)):
+        calibrated = [e.get("evaluated") for t in record.trainings for e in t.evaluations]
+        if checksum({"trees": list(trees)}) not in calibrated:
             raise PrivacyParameterError(
                 "`evaluation` evaluated another model. Pass the evaluation of this model."
             )
