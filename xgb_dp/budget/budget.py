@@ -40,6 +40,7 @@ from .entries import (
     SPENT,
     BudgetUnit,
     Entry,
+    damaged,
     is_recorded,
     make_line,
     parts_are_disjoint,
@@ -63,9 +64,7 @@ def _charge(
     return charge_of(events, delta, own_delta, group_size)
 
 
-@lru_cache(maxsize=256)
-def _plain_charge(events: tuple[Event, ...], delta: float, group_size: int) -> Charge:
-    return plain_charge(events, delta, group_size)
+_plain_charge = lru_cache(maxsize=256)(plain_charge)
 
 
 class Budget:
@@ -107,14 +106,6 @@ class Budget:
         >>> 0 < budget.remaining() < 2
         True
     """
-
-    path: Path
-    epsilon: float  # the totals
-    delta: float
-    selection_epsilon: float  # reserved for releases without a Gaussian bound
-    budget_unit: BudgetUnit
-    any_group_size: bool  # whether to accept releases calibrated for another group size
-    charge_earlier: bool  # whether to charge unrecorded earlier releases of a continued model
 
     @takes(path="path", unit="text")
     def __init__(
@@ -167,14 +158,16 @@ class Budget:
                 )
         self.budget_unit = BudgetUnit.from_content(content)
         if budget_unit != self.budget_unit:
+            most = self.budget_unit.most_rows
+            rows = "" if most is None else f" with at most {most} rows"
             raise PrivacyParameterError(
                 f"The budget file {str(self.path)!r} was created for "
-                f"{self.budget_unit.unit.phrase}{_row_limit(self.budget_unit)}. The privacy unit "
-                "cannot be changed: omit `unit`, `group_size` and `most_rows`."
+                f"{self.unit.phrase}{rows}. The privacy unit cannot be changed: omit `unit`, "
+                "`group_size` and `most_rows`."
             )
-        self.epsilon = content["epsilon"]
-        self.delta = content["delta"]
-        self.selection_epsilon = content["selection_epsilon"]
+        self.epsilon: float = content["epsilon"]
+        self.delta: float = content["delta"]
+        self.selection_epsilon: float = content["selection_epsilon"]
 
     @property
     def unit(self) -> Unit:
@@ -238,27 +231,18 @@ class Budget:
         for entry in self.entries:
             recorded, group_size = entry.charge, entry.charged
             if group_size < self.budget_unit.charged(entry.events, entry.unit, any_group_size=True):
-                raise BudgetError(
-                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
-                    "the file from a copy that contains every training."
-                )
-            plain = bool(recorded.shift or (recorded.extra and not recorded.mu2))
-            cost = (
-                _plain_charge(entry.events, recorded.extra, group_size)
-                if plain
-                else _charge(entry.events, self.delta, None, group_size)
-            )
+                raise damaged(f"The entry {entry.id} is charged for fewer than {self.unit.phrase}")
+            if recorded.shift or (recorded.extra and not recorded.mu2):
+                cost = _plain_charge(entry.events, recorded.extra, group_size)
+            else:
+                cost = _charge(entry.events, self.delta, None, group_size)
             # The tolerance covers rounding differences between machines.
             if cost.mu2 > recorded.mu2 * (1 + 1e-6) or cost.shift > recorded.shift * (1 + 1e-6):
-                raise BudgetError(
-                    f"The events of the entry {entry.id} cost more than its recorded charge. "
-                    "Restore the file from a copy that contains every training."
+                raise damaged(
+                    f"The events of the entry {entry.id} cost more than its recorded charge"
                 )
         if not self.capacity.holds(self.spent):
-            raise BudgetError(
-                "The entries of the budget exceed its total. Restore the file from a copy that "
-                "contains every training."
-            )
+            raise damaged("The entries of the budget exceed its total")
 
     def plan(self, *, split: bool = False) -> dict[str, dict[str, float]]:
         """Propose how to divide the remaining budget among discovery, training and evaluation.
@@ -503,14 +487,13 @@ class Budget:
             lines.append(
                 f"Left for selections: epsilon {format_rounded_down(self.remaining_selection())}."
             )
-        parts, entries, capacity = " of the selection budget", self.entries, self.capacity
+        entries, capacity = self.entries, self.capacity
+        parts = " of the selection budget" if self.selection_epsilon else ""
         for entry in entries:
             share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
-            taken = (
-                f"epsilon {entry.charge.shift:.4g}{parts if self.selection_epsilon else ''}"
-                if entry.charge.shift
-                else f"{share:.1%} of the budget (in mu^2)"
-            )
+            taken = f"{share:.1%} of the budget (in mu^2)"
+            if entry.charge.shift:
+                taken = f"epsilon {entry.charge.shift:.4g}{parts}"
             on = "" if entry.part is None else f", on part {entry.part.name!r} of a split"
             state = f"({entry.state}{on})"
             lines.append(f"{entry.time} {entry.note}: {taken} {state}{_other_unit(self, entry)}")
@@ -733,11 +716,6 @@ def choose_unit(
         return Unit(name, parse_int("group_size", group_size, 1, MOST), column)
     unit = Unit() if budget is None else as_budget(budget).unit
     return Unit(name, unit.group_size if unit.name == name else 1, column)
-
-
-def _row_limit(budget_unit: BudgetUnit) -> str:
-    """Describe the bound on the rows of a person; empty if there is none."""
-    return "" if budget_unit.most_rows is None else f" with at most {budget_unit.most_rows} rows"
 
 
 def _scope(budget: Budget) -> str:

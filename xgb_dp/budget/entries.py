@@ -21,6 +21,11 @@ MOST = 1 << 20
 """Largest group size, and largest number of rows per person, of a budget."""
 
 
+def damaged(what: str) -> BudgetError:
+    """Return the error for a damaged budget file."""
+    return BudgetError(f"{what}. Restore the file from a copy that contains every training.")
+
+
 @dataclass(frozen=True)
 class BudgetUnit:
     """Privacy unit of a budget.
@@ -43,10 +48,7 @@ class BudgetUnit:
             if most is not None and not (type(most) is int and most >= 1 and unit.of_persons):
                 raise ValueError
         except (KeyError, ValueError, TypeError):
-            raise BudgetError(
-                "The budget file is damaged: it has no valid privacy unit. Restore the file from "
-                "a copy that contains every training."
-            ) from None
+            raise damaged("The budget file is damaged: it has no valid privacy unit") from None
         return cls(unit, most)
 
     def to_content(self) -> dict[str, Any]:
@@ -64,12 +66,9 @@ class BudgetUnit:
         if unit is not None and unit not in UNITS:
             raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
         name = self.unit.name if unit is None else unit
-        size = (
-            self.unit.group_size
-            if group_size is None
-            else parse_int("group_size", group_size, 1, MOST)
-        )
-        most = self.most_rows
+        size, most = self.unit.group_size, self.most_rows
+        if group_size is not None:
+            size = parse_int("group_size", group_size, 1, MOST)
         if most_rows is not None:
             most = parse_int("most_rows", most_rows, 1, MOST)
         unit = Unit(name, size)
@@ -204,10 +203,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
         if not valid or (events and one_unit(events) != unit.name):
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise BudgetError(
-            "An entry of the budget is damaged, so the spent budget is unknown. Restore the file "
-            "from a copy that contains every training."
-        ) from None
+        raise damaged("An entry of the budget is damaged, so the spent budget is unknown") from None
     name, note, time, state = strings
     charge = Charge(*map(float, numbers))
     return Entry(name, note, time, state, charge, events, unit, charged, part)
