@@ -25,10 +25,6 @@ _STATE = frozenset({"target_lower", "target_upper"})
 """Fields of a request that earlier releases can set: the range to which labels are clipped."""
 
 
-def _defect(what: str) -> BudgetError:
-    return BudgetError(f"{what}. Nothing was released. This is a bug in xgb_dp; please report it.")
-
-
 class ReleaseRecorder:
     """Draws and records the releases of one training."""
 
@@ -67,7 +63,10 @@ class ReleaseRecorder:
             or self._times[name] >= mechanism.draws
             or not set(state) <= _STATE
         ):
-            raise _defect("A request asks for more releases than were claimed, or for other sums")
+            raise BudgetError(
+                "A request asks for more releases than were claimed, or for other sums. Nothing "
+                "was released. This is a bug in xgb_dp; please report it."
+            )
         request = {**plan.request(name), **state, "again": bool(self._times)}
         self._times[name] += 1
         answer = native.release_before_trees(dtrain, request)

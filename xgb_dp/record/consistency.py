@@ -88,7 +88,7 @@ def settings_of_record(
         "dp_weight_unit": shown.get("weight_unit", "declared"),
         "dp_exposure_bounds": public.get("exposure_bounds"),
         "dp_public_num_rows": public.get("public_num_rows"),
-        "dp_target_bounds": _ranges(public.get("target_bounds")),
+        "dp_target_bounds": public.get("target_bounds"),
         "dp_classes": public.get("classes"),
         "base_score": None if isinstance(score, str) else score,
         **{name: _numbers(public[name]) for name in OWN_PARAMETERS if name in public},
@@ -103,7 +103,6 @@ def settings_of_record(
         names=[str(i) for i in range(width)],
         named=False,
         categorical=frozenset(given["dp_categories"]),
-        dictionaries={},
         labels=len(bounds) if isinstance(bounds[0], list) else 1,
     )
     return recorded(given, schema, shown["rounds"], score == "model", known)
@@ -118,12 +117,6 @@ def _columns(public: Mapping[str, Any]) -> dict[str, Any]:
         "dp_feature_cuts": {next(place): [0.0] for _ in public["public_cuts"]},
         "dp_feature_bounds": {next(place): (0.0, 1.0) for _ in public["public_grids"]},
     }
-
-
-def _ranges(bounds: Any) -> Any:
-    if bounds is None or not isinstance(bounds[0], list):
-        return bounds
-    return [tuple(one) for one in bounds]
 
 
 def _numbers(value: Any) -> Any:

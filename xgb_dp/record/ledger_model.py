@@ -23,9 +23,6 @@ from ..mechanisms.plan import Mechanisms
 _MOST = 1 << 31  # rounds
 _LARGEST = sys.float_info.max
 _NEEDED = {"rounds", "group_size", "budget_shares", "num_parallel_tree"}
-_ENTRY = re.compile(r"[0-9a-f]{16}")
-_NAME = re.compile(r"[0-9a-f]{32}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _START = {"digest", "rounds", "trees"}
 _RELEASED = "released"
 
@@ -52,19 +49,15 @@ def _is_number(value: Any, low: float = -math.inf, below: float = math.inf) -> b
     return type(value) in (int, float) and low <= value < below and abs(value) <= _LARGEST
 
 
-def _is_name(value: Any) -> bool:
-    """Whether a value is the name of a tree or a training."""
-    return type(value) is str and _NAME.fullmatch(value) is not None
+def _hexadecimal(digits: int) -> Callable[[Any], bool]:
+    """Create a test for strings of this many hexadecimal digits."""
+    pattern = re.compile(f"[0-9a-f]{{{digits}}}")
+    return lambda value: type(value) is str and pattern.fullmatch(value) is not None
 
 
-def _is_entry(value: Any) -> bool:
-    """Whether a value is the name of a budget entry."""
-    return type(value) is str and _ENTRY.fullmatch(value) is not None
-
-
-def _is_digest(value: Any) -> bool:
-    """Whether a value is a hexadecimal SHA-256 digest."""
-    return type(value) is str and _DIGEST.fullmatch(value) is not None
+_is_name = _hexadecimal(32)  # of a tree or a training
+_is_entry = _hexadecimal(16)  # name of a budget entry
+_is_digest = _hexadecimal(64)  # SHA-256
 
 
 def read_content(data: Any) -> dict[str, str]:
