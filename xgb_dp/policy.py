@@ -136,14 +136,10 @@ class Policy:
         """Refuse a release above the limit of one model, or for another unit. Reads no rows."""
         if unit.name != self.unit or unit.column != self.id:
             protected = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
-            fix = (
-                "Train without `dp_privacy_id` (--privacy-id)."
-                if self.id is None
-                else "Pass this column as `dp_privacy_id` (--privacy-id)."
-            )
+            fix = "Train without" if self.id is None else "Pass this column as"
             raise BudgetError(
                 f"The policy of this data protects each {protected}, but this release has another "
-                f"privacy unit. Nothing was released. {fix}"
+                f"privacy unit. Nothing was released. {fix} `dp_privacy_id` (--privacy-id)."
             )
         epsilon, delta = self.target
         if make_accountant("exact", events).get_epsilon(delta, group_size) > epsilon * (1 + 1e-9):

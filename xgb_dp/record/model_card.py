@@ -53,16 +53,10 @@ def _private_report(model: Any) -> PrivacyReport:
     return report
 
 
-@takes(
-    name="text",
-    description="text",
-    intended_use="text",
-    data="text",
-    metrics_source="text",
-    license="text",
-    contact="text",
-    template="text",
-)
+_TEXTS = "name", "description", "intended_use", "data", "license", "contact", "template"
+
+
+@takes(**dict.fromkeys((*_TEXTS, "metrics_source"), "text"))
 def model_card(
     model: Any,
     *,

@@ -766,11 +766,8 @@ def _masked(record: Ledger) -> str:
     for which, masked in _public_values(record, "masked_sums"):
         colluders = int(masked["colluders"])
         workers = "one worker" if colluders == 1 else f"{colluders} colluding workers"
-        against = (
-            f"any {workers}, for the rows of the other workers"
-            if colluders
-            else "anyone outside the training"
-        )
+        against = f"any {workers}, for the rows of the other workers"
+        against = against if colluders else "anyone outside the training"
         parts.append(
             f"The sums{which} were masked: each of {masked['workers']} workers added its share of "
             "the noise to its own sums and saw only the noisy totals. If all workers followed the "

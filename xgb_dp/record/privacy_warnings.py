@@ -229,11 +229,8 @@ def continuation_warnings(claimed: Ledger) -> list[str]:
 def scope(unit: Unit) -> str:
     """Describe who is protected by a guarantee for this privacy unit."""
     if unit.of_persons:
-        together = (
-            ""
-            if unit.group_size == 1
-            else f" The guarantee is for any {unit.group_size} persons together."
-        )
+        together = f" The guarantee is for any {unit.group_size} persons together."
+        together = "" if unit.group_size == 1 else together
         return (
             f"The privacy unit is a {replace(unit, group_size=1).label}: all rows of one person, "
             f"regardless of their number.{together}"

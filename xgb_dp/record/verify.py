@@ -317,22 +317,17 @@ def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
 
 
 def _ledger_checks(report: PrivacyReport, saved: SavedModel) -> Iterator[Check]:
-    known = (
-        []
-        if report.record.noise == "os" and report.record.private
-        else ["trained without noise, or with noise that can be subtracted"]
-    )
+    record, known, unfinished = report.record, [], []
+    if record.noise != "os" or not record.private:
+        known.append("trained without noise, or with noise that can be subtracted")
     yield _check("private", known, "all noise has a secret key from the operating system")
-    unfinished = (
-        []
-        if report.record.is_complete
-        else [
+    if not record.is_complete:
+        unfinished.append(
             "a checkpoint of an unfinished training, which does not list its trees; use the model "
             "that the training returns"
-        ]
-    )
+        )
     yield _check("complete", unfinished, "every training has finished")
-    wrong = contradictions(report.record, saved)[:3]
+    wrong = contradictions(record, saved)[:3]
     yield _check("settings", wrong, "every release follows from the settings in the ledger")
 
 
