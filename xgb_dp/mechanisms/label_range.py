@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,24 +32,21 @@ def _may_be_released(s: Config) -> bool:
     return known and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
-def _default_target_unit(s: Config) -> str:
-    """Default: "released", unless the user sets budget shares or a bound in this unit."""
-    chosen = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
-    released = _may_be_released(s) and s["dp_preset"] == "default" and not chosen
-    return "released" if released else "declared"
-
-
 def _may_count_weights(s: Config) -> bool:
     """Whether weights scale the gradients (their bound exceeds 1) and noise may be Gaussian."""
     bounded = (s["dp_max_weight"] or 1.0) > 1.0 and s["dp_objective"] is None
     return bounded and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
-def _default_weight_unit(s: Config) -> str:
-    """Default: "released", unless the user sets budget shares or a row bound."""
-    chosen = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
-    released = _may_count_weights(s) and s["dp_preset"] == "default" and not chosen
-    return "released" if released else "declared"
+def _released(may_be: Callable[[Config], bool], *chosen: str) -> Callable[[Config], str]:
+    """Default: "released", unless the user sets budget shares or a bound in this unit."""
+    names = {"dp_budget_shares", "dp_gradient_bound", *chosen}
+
+    def default(s: Config) -> str:
+        released = may_be(s) and s["dp_preset"] == "default" and not names & set(s.given)
+        return "released" if released else "declared"
+
+    return default
 
 
 # fmt: off
@@ -57,16 +54,17 @@ _PARAMETERS = (
     Parameter("dp_target_unit", "Unit of the gradients and label sums of a regression: from "
               "noisy counts of the labels ('released'), or half the width of "
               "dp_target_bounds ('declared').",
-              OneOf(("released", "declared")), _default_target_unit, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'released' for regression in the default preset without "
-              "dp_gradient_bound, huber_slope and dp_budget_shares; otherwise 'declared'"),
+              OneOf(("released", "declared")), _released(_may_be_released, "huber_slope"), SPENDS,
+              "sensitivity", Table.DEFAULT, shown="'released' for regression in the default "
+              "preset without dp_gradient_bound, huber_slope and dp_budget_shares; otherwise "
+              "'declared'"),
     Parameter("dp_weight_unit", "Unit of row weights. 'released': from noisy counts of the "
               "weights; larger weights are reduced to it, and penalties and "
               "min_child_weight are measured in it. 'declared': 1.",
-              OneOf(("released", "declared")), _default_weight_unit, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'released' for dp_max_weight above 1 in the default preset "
-              "without dp_gradient_bound, dp_hessian_weight and dp_budget_shares; otherwise "
-              "'declared'", recorded=False),
+              OneOf(("released", "declared")), _released(_may_count_weights, "dp_hessian_weight"),
+              SPENDS, "sensitivity", Table.DEFAULT, shown="'released' for dp_max_weight above 1 in "
+              "the default preset without dp_gradient_bound, dp_hessian_weight and "
+              "dp_budget_shares; otherwise 'declared'", recorded=False),
 )
 _RULES = (
     Rule("target unit needs one target",

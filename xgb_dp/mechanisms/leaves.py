@@ -19,13 +19,9 @@ LEAF_NOISES = ("gaussian", "laplace", "output")
 _LARGEST_ALPHA = 1e12  # in half widths of the label range
 
 
-def _has_sums(s: Config) -> bool:
-    """Whether leaf sums are released, which shrinkage needs; "output" releases values only."""
-    return bool(s["dp_leaf_noise"] != "output")
-
-
 def _shrinkage(name: str, value: Any, s: Config) -> bool:
-    return Flag()(name, value) and _has_sums(s)
+    """Read a flag; shrinkage needs leaf sums, and "output" releases values only."""
+    return Flag()(name, value) and s["dp_leaf_noise"] != "output"
 
 
 def _noise_share(s: Config) -> float:
@@ -50,7 +46,7 @@ _PARAMETERS = (
               Table.DEFAULT, unit="fraction of eta", shown="1; see "
               "[Rounds](#rounds)", plan="leaf.eta_warmup"),
     Parameter("dp_shrinkage", "Shrinks leaf values with a small signal compared with their noise.",
-              _shrinkage, _has_sums, FREE, "leaves",
+              _shrinkage, lambda s: s["dp_leaf_noise"] != "output", FREE, "leaves",
               Table.DEFAULT, values="bool", shown="True; False with dp_leaf_noise='output', which "
               "releases no sums", plan="leaf.shrinkage"),
     Parameter("dp_shrinkage_strata", "Estimates the shrinkage separately for main effects and "

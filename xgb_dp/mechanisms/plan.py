@@ -51,6 +51,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
 SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in MECHANISMS))
 """Names in ``dp_budget_shares``."""
 AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
+_NUMBERS = ("rounds", "grid_bits", "sampling_num", "ensemble")  # fields of a plan
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,8 @@ class Mechanisms:
         """The mechanisms of a plan (``plugin_cpp/plan/plan.h``)."""
         bound = RowBound.from_plan(plan)
         each = [kind.from_plan(plan, bound) for kind in MECHANISMS]
-        return cls(
-            tuple(mechanism for mechanism in each if mechanism is not None),
-            bound,
-            plan["rounds"],
-            plan["grid_bits"],
-            plan["sampling_num"],
-            plan["ensemble"],
-        )
+        used = tuple(mechanism for mechanism in each if mechanism is not None)
+        return cls(used, bound, **{name: plan[name] for name in _NUMBERS})
 
     def find(self, kind: type[AnyMechanism]) -> AnyMechanism | None:
         """The mechanism of this class, or None."""
@@ -223,17 +218,14 @@ class Mechanisms:
         return {
             "bound": asdict(self.bound),
             "mechanisms": {mechanism.name: mechanism.to_json() for mechanism in self.each},
-            "rounds": self.rounds,
-            "grid_bits": self.grid_bits,
-            "sampling_num": self.sampling_num,
-            "ensemble": self.ensemble,
+            **{name: getattr(self, name) for name in _NUMBERS},
         }
 
     @classmethod
     def from_json(cls, data: Any) -> Mechanisms:
         """The inverse of :meth:`to_json`."""
         try:
-            numbers = {f.name: data[f.name] for f in fields(cls)[2:]}
+            numbers = {name: data[name] for name in _NUMBERS}
             if set(data) != {"bound", "mechanisms", *numbers}:
                 raise ValueError
             bound = _read(RowBound, data["bound"])
