@@ -15,6 +15,7 @@ Proof: docs/proofs/distributed.md
 from __future__ import annotations
 
 import copy
+import operator
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ async def bring_together(
     rows = copy.copy(dtrain)
     rows.worker_map = defaultdict(list)
     for number, address in enumerate(addresses):
-        pieces = _each(client, _piece, divided, number)
+        pieces = _each(client, operator.getitem, divided, number)
         rows.worker_map[address] = _each(client, _identity, pieces, workers=[address])
     moved = [part for parts in rows.worker_map.values() for part in parts]
     await client.gather(_each(client, _failure, moved))  # wait until all parts have arrived
@@ -117,10 +118,6 @@ def _divided(
 
 def _failure(result: Any) -> PrivacyError | None:
     return result if isinstance(result, PrivacyError) else None
-
-
-def _piece(divided: list[dict[str, Any]], number: int) -> dict[str, Any]:
-    return divided[number]
 
 
 def _identity(piece: dict[str, Any]) -> dict[str, Any]:

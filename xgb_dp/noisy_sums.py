@@ -253,37 +253,25 @@ class ColumnPlan:
     def events(self) -> list[Event]:
         """Events in release order."""
         out: list[Event] = []
+        unit, columns = self.unit, self.strings
         if self.numbers:
             norm2 = self.numbers * LEVELS << (2 * self.number_shift)
             # The rows of a person can be in all nodes of a level.
-            touched = self.numbers * (LEVELS if self.unit == ROW else 1 << LEVELS)
-            out.append(
-                GaussianEvent("ranges", norm2, self.number_sigma2, touched, 1, unit=self.unit)
-            )
-        if self.strings:
-            norm2, sigma2 = self.strings << (2 * self.text_shift), self.text_sigma2
-            out.append(
-                GaussianEvent("categories", norm2, sigma2, self.strings, 1, unit=self.unit),
-            )
-            out.append(
-                ThresholdEvent(
-                    "categories",
-                    1 << self.text_shift,
-                    sigma2,
-                    self.threshold,
-                    self.strings,
-                    unit=self.unit,
-                )
-            )
+            touched = self.numbers * (LEVELS if unit == ROW else 1 << LEVELS)
+            out.append(GaussianEvent("ranges", norm2, self.number_sigma2, touched, 1, unit=unit))
+        if columns:
+            sigma2, one = self.text_sigma2, 1 << self.text_shift
+            norm2 = columns * one**2
+            out += [
+                GaussianEvent("categories", norm2, sigma2, columns, 1, unit=unit),
+                ThresholdEvent("categories", one, sigma2, self.threshold, columns, unit=unit),
+            ]
         return out
 
     def check(self, strings: int, numbers: int, persons: Codes | None) -> None:
         """Refuse more columns than the plan charges, or another privacy unit."""
-        if (
-            strings > self.strings
-            or numbers > self.numbers
-            or (persons is None) != (self.unit == ROW)
-        ):
+        more = strings > self.strings or numbers > self.numbers
+        if more or (persons is None) != (self.unit == ROW):
             raise LedgerError(_MORE)
 
 
