@@ -20,18 +20,13 @@ from ..request.schema import Schema
 
 
 def prepare(
-    user: Mapping[str, Any] | Iterable[tuple[str, Any]],
-    schema: Schema,
-    rounds: Any,
-    *,
-    continues: bool = False,
+    user: Mapping[str, Any] | Iterable[tuple[str, Any]], schema: Schema, rounds: Any
 ) -> Prepared:
     """Check the parameters of one training and calibrate its noise.
 
     Privacy: reads no rows and spends nothing.
     """
-    request = Request.parse(user, rounds, continues=continues)
-    return calibrated(checked(request, schema, policy_in_force()))
+    return calibrated(checked(Request.parse(user, rounds), schema, policy_in_force()))
 
 
 def checked(request: Request, schema: Schema, policy: PolicyRules | None) -> Config:

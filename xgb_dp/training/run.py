@@ -385,10 +385,8 @@ class LedgerCallback(TrainingCallback):
         if entries:
             if self.discovery is not None:
                 *before, discovery_entry, training_entry = entries
-                entries, self.discovery = (
-                    (*before, training_entry),
-                    {**self.discovery, "entry": discovery_entry},
-                )
+                entries = (*before, training_entry)
+                self.discovery = {**self.discovery, "entry": discovery_entry}
             self.claimed = self.claimed.with_entries(entries)
         self.start = 0
 
@@ -467,11 +465,9 @@ def _fixed_content(model: Any) -> dict[str, str]:
 
 def released_by(discovery: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
     """The releases of a column discovery, for a budget; empty without a discovery."""
-    return (
-        ()
-        if discovery is None
-        else (RecordedRelease(DISCOVERY, discovery["events"], discovery["entry"]),)
-    )
+    if discovery is None:
+        return ()
+    return (RecordedRelease(DISCOVERY, discovery["events"], discovery["entry"]),)
 
 
 def with_discovery(model: Any, record: Ledger, discovery: Mapping[str, Any] | None) -> Ledger:
