@@ -51,6 +51,11 @@ _CODES = (
     "other rows"
 )
 _SEVERAL = "it trains several models on the same rows and scores them exactly on held-out rows"
+_CROSS_PREDICTS = (
+    "it trains several models on the same rows, and returns a prediction of each row by the models "
+    "of the others"
+)
+_COLUMNS = "it scores sets of columns exactly on held-out rows"
 
 _REFUSED = {
     "sklearn.calibration": (
@@ -74,14 +79,8 @@ _REFUSED = {
         "it weights the rows by the exact errors of earlier models",
         _ROUNDS,
     ),
-    "sklearn.feature_selection._rfe._rfe_single_fit": (
-        "it scores sets of columns exactly on held-out rows",
-        _SELECT,
-    ),
-    "sklearn.feature_selection._sequential": (
-        "it scores sets of columns exactly on held-out rows",
-        _SELECT,
-    ),
+    "sklearn.feature_selection._rfe._rfe_single_fit": (_COLUMNS, _SELECT),
+    "sklearn.feature_selection._sequential": (_COLUMNS, _SELECT),
     "sklearn.impute._iterative": (
         "it imputes values with models of all rows, and trains several models",
         _ALONE,
@@ -97,16 +96,8 @@ _REFUSED = {
     ),
     "sklearn.model_selection._search": (_SEVERAL, _SELECT),
     "sklearn.model_selection._search_successive_halving": (_SEVERAL, _SELECT),
-    "sklearn.model_selection._validation.cross_val_predict": (
-        "it trains several models on the same rows, and returns a prediction of each row by the "
-        "models of the others",
-        _EVALUATE,
-    ),
-    "sklearn.model_selection._validation._fit_and_predict": (
-        "it trains several models on the same rows, and returns a prediction of each row by the "
-        "models of the others",
-        _EVALUATE,
-    ),
+    "sklearn.model_selection._validation.cross_val_predict": (_CROSS_PREDICTS, _EVALUATE),
+    "sklearn.model_selection._validation._fit_and_predict": (_CROSS_PREDICTS, _EVALUATE),
     "sklearn.model_selection": (_SEVERAL, _EVALUATE),
     "sklearn.multiclass": (
         "the classes that occur determine the number of models and their labels, so one row can "
