@@ -85,7 +85,6 @@ def calibrate(given: Arguments) -> None:
         names=list(features),
         named=True,
         categorical=frozenset(i for i, c in enumerate(features.values()) if c.categories),
-        dictionaries={},
     )
     params = {"tree_method": "dp_hist", **domain.parameters(), **options.params_from(domain, given)}
     results = [

@@ -167,11 +167,8 @@ class Domain:
 
     def parameters(self) -> dict[str, Any]:
         """Return the training parameters that follow from the declarations."""
-        params: dict[str, Any] = {}
-        if self.privacy_id is not None:
-            params["dp_privacy_id"] = self.privacy_id
-        if self.discovered is not None:
-            params["dp_discovered"] = self.discovered
+        params: dict[str, Any] = {"dp_privacy_id": self.privacy_id}
+        params["dp_discovered"] = self.discovered
         if self.classes is not None:
             binary = len(self.classes) == 2
             params["objective"] = "binary:logistic" if binary else "multi:softprob"
@@ -182,7 +179,7 @@ class Domain:
         for name, attribute in _PARAMETERS_OF_COLUMNS.items():
             values = {n: getattr(column, attribute) for n, column in self.features.items()}
             params[name] = {n: value for n, value in values.items() if value}
-        return {name: value for name, value in params.items() if value != {}}
+        return {name: value for name, value in params.items() if value not in (None, {})}
 
     def declare(self, params: dict[str, Any]) -> None:
         """Add the declarations to `params`; entries already in `params` take precedence."""

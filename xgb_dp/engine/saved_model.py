@@ -184,11 +184,9 @@ class SavedModel(ModelJson):
     @property
     def trees(self) -> list[StoredTree]:
         """The trees in order; empty if the booster is not gbtree."""
-        return (
-            [StoredTree.from_json(tree) for tree in self._trees["trees"]]
-            if self.booster == "gbtree"
-            else []
-        )
+        if self.booster != "gbtree":
+            return []
+        return [StoredTree.from_json(tree) for tree in self._trees["trees"]]
 
     @property
     def has_dropout(self) -> bool:
@@ -212,10 +210,8 @@ class SavedModel(ModelJson):
             return False
         of_round = [output for output in range(groups) for _ in range(self.parallel_trees)]
         ends = [i * len(of_round) for i in range(rounds + 1)]
-        return (self._trees["tree_info"], self._trees["iteration_indptr"]) == (
-            of_round * rounds,
-            ends,
-        )
+        order = self._trees["tree_info"], self._trees["iteration_indptr"]
+        return order == (of_round * rounds, ends)
 
     @property
     def intercept_margin(self) -> float:
@@ -259,11 +255,8 @@ class SavedModel(ModelJson):
         for path, known in _KNOWN_PARTS.items():
             yield from (".".join((*path, name)) for name in set(self.part(path)) - known)
         version = self.content.get("version", [])
-        if (
-            not isinstance(version, list)
-            or len(version) != 3
-            or not all(type(number) is int and 0 <= number < 100 for number in version)
-        ):
+        three = isinstance(version, list) and len(version) == 3
+        if not three or not all(type(number) is int and 0 <= number < 100 for number in version):
             yield "version"
         parallel = self._trees["gbtree_model_param"].get("num_parallel_tree", "")
         if type(parallel) is not str or not parallel.isdecimal() or parallel != str(int(parallel)):

@@ -158,12 +158,10 @@ class Config:
     @property
     def label_bounds(self) -> tuple[float, float]:
         """The range for label sums: the declared range of the target, or the released one."""
+        if self.released_range is not None:
+            return self.released_range.low, self.released_range.high
         assert self.target is not None
-        return (
-            self.target
-            if self.released_range is None
-            else (self.released_range.low, self.released_range.high)
-        )
+        return self.target
 
     @property
     def half_width(self) -> float:

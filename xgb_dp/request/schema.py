@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -34,7 +34,7 @@ class Schema:
     named: bool  # whether the columns have their own names
     categorical: frozenset[int]  # indices of categorical columns
     # category names from the data frame, by column index
-    dictionaries: dict[int, list[bytes]]
+    dictionaries: dict[int, list[bytes]] = field(default_factory=dict)
     typed: bool = False  # whether the matrix declares categorical columns
     # XGBoost's ``feature_weights`` for sampling columns; None for equal weights
     weights: tuple[float, ...] | None = None
@@ -121,7 +121,6 @@ def common_schema(schema: Schema) -> Schema:
             names=[str(name) for name in names],
             named=bool(named),
             categorical=frozenset(int(index) for index in categorical),
-            dictionaries={},
             typed=bool(typed),
             weights=None if weights is None else tuple(float(w) for w in weights),
             labels=int(labels),

@@ -81,13 +81,6 @@ def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> No
     attach(booster, **stored)
 
 
-def read_id_column(booster: Any) -> str | None:
-    """Return the privacy id column recorded in the ledger, or None."""
-    with suppress(LedgerError):
-        return parse_ledger(booster.attr(LEDGER)).unit.column
-    return None
-
-
 def encode_y(labels: Any, classes: np.ndarray | None) -> Any:
     """Encode labels as indices of the declared classes; unchanged if `classes` is None."""
     return label_array(labels) if classes is None else encode_labels(label_array(labels), classes)
@@ -424,7 +417,9 @@ class PrivateEstimator(XGBModel):
     def load_model(self, fname: Any) -> None:
         """Load a model with its classes, its schema and the name of its privacy id column."""
         super().load_model(fname)
-        self._domain, self._id_column = None, read_id_column(self.get_booster())
+        self._domain, self._id_column = None, None
+        with suppress(LedgerError):
+            self._id_column = parse_ledger(self.get_booster().attr(LEDGER)).unit.column
 
     def _declared_classes(self) -> np.ndarray | None:
         """Return the declared classes in increasing order; None for a regressor."""
