@@ -133,6 +133,30 @@ def test_arrays_of_numbers_are_read_by_place():
         model.predict(X.assign(b="1"))
 
 
+def test_rows_without_the_margins_of_the_training_are_refused():
+    margin = np.linspace(-1.0, 1.0, len(RIGHT))
+    rows, params = RIGHT[["a"]], private(objective="binary:logistic", dp_base_margin=True)
+    model = xgb.train(params, xgb.DMatrix(rows, LABELS, base_margin=margin), 5)
+    bare, whole = xgb.DMatrix(rows), xgb.DMatrix(rows, base_margin=margin)
+    for predict in (
+        lambda: model.predict(bare),
+        lambda: model.predict(bare, output_margin=True),
+        lambda: model.predict(bare, pred_contribs=True),
+        lambda: model.inplace_predict(rows),
+    ):
+        with pytest.raises(PrivacyParameterError, match="Pass `base_margin`"):
+            predict()
+    expected = model.predict(whole)
+    np.testing.assert_array_equal(model.inplace_predict(rows, base_margin=margin), expected)
+    leaves = [model.predict(data, pred_leaf=True) for data in (bare, whole)]
+    np.testing.assert_array_equal(*leaves)
+    assert model.predict(xgb.DMatrix(rows[:0])).size == 0
+    zeros = model.inplace_predict(rows, base_margin=np.zeros(len(rows)))
+    stock = model.predict(bare, validate_features=False)
+    np.testing.assert_allclose(zeros, stock, rtol=1e-6)
+    assert not np.allclose(stock, expected, rtol=0.01)
+
+
 def test_a_model_without_a_ledger_takes_the_old_path():
     """Upstream's behaviour is upstream's, also where it scores reordered columns."""
     rows = pa.Table.from_pandas(RIGHT[["a", "b"]], preserve_index=False)

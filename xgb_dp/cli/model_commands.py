@@ -98,6 +98,8 @@ def predict(given: Arguments) -> None:
             "The model was trained with base margins, so its predictions need them too. Pass "
             "--schema with a schema that names their column as `base_margin` or `exposure`."
         )
+    if given.rate:
+        table = replace(table, margins=np.zeros(len(table.frame), np.float32))
     matrix = table.matrix()
     check_columns(booster, matrix)
     predictions = _predictions(booster, matrix, table.domain)

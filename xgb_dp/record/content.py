@@ -28,7 +28,7 @@ from ..engine.saved_model import (
     is_json,
     is_number,
 )
-from ..errors import LedgerError
+from ..errors import LedgerError, PrivacyParameterError
 from ..request.params import PARAMETERS
 from .authorization import POLICY_KEY
 from .consistency import parameters_of
@@ -212,3 +212,17 @@ def needs_margins(booster: Any) -> bool:
     with suppress(LedgerError):
         return _has_margins(booster.attr(ATTRIBUTE))
     return False
+
+
+def check_margins(booster: Any, margin: Any) -> None:
+    """Check that rows have base margins if a model was trained with them.
+
+    Raises:
+        PrivacyParameterError: The margins are missing.
+    """
+    if margin is None and needs_margins(booster):
+        raise PrivacyParameterError(
+            "The model was trained with base margins, so its predictions need them too. Pass "
+            "`base_margin`: for example the logs of the exposures, or zeros to predict for an "
+            "exposure of 1."
+        )

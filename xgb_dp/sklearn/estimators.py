@@ -59,7 +59,7 @@ from ..engine.model_json import check_carried
 from ..engine.saved_model import CLASSES, clip_to_bounds, read_objective
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..evaluation.row_split import row_arguments
-from ..record.content import attach, needs_margins
+from ..record.content import attach, check_margins
 from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
@@ -515,12 +515,7 @@ class PrivateEstimator(XGBModel):
     def _rows(self, X: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of XGBoost's ``predict``; the columns of `X` are checked here."""
         codes, margin = self._codes(X), arguments.get("base_margin")
-        if margin is None and needs_margins(self.get_booster()):
-            raise PrivacyParameterError(
-                "The model was trained with base margins, so its predictions need them too. Pass "
-                "`base_margin`: for example the logs of the exposures, or zeros to predict for an "
-                "exposure of 1."
-            )
+        check_margins(self.get_booster(), margin)
         if margin is not None:
             margin = checked({"base_margin": margin}, codes.shape[0])["base_margin"]
         return {**arguments, "X": codes, "base_margin": margin, "validate_features": False}

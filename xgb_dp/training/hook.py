@@ -26,6 +26,7 @@ from ..parameters.config import Config
 from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import Context, check_here
+from ..record.content import check_margins
 from ..record.ledger_model import Ledger
 from ..record.pipelines import fitted_step_warnings
 from ..request.names import Request
@@ -49,6 +50,7 @@ __all__ = [
     "before_train",
     "check_columns",
     "check_here",
+    "check_prediction",
     "declared_classes",
     "default_rounds",
     "estimator_matrix",
@@ -91,6 +93,20 @@ class _HoldIds(TrainingCallback):
         """Release the matrix for other trainings."""
         self.hold.release(self.dtrain)
         return model
+
+
+def check_prediction(booster: Any, rows: Any, margin: Any) -> None:
+    """Check the columns and base margins of the rows that ``xgboost.Booster`` predicts.
+
+    Args:
+        booster: The model; private.
+        rows: A DMatrix, which has its own margins, or the rows of ``inplace_predict``.
+        margin: Base margins of the rows, True if they do not matter, or None.
+    """
+    check_columns(booster, rows)
+    if margin is None and hasattr(rows, "get_base_margin"):
+        margin = True if rows.get_base_margin().size or not rows.num_row() else None
+    check_margins(booster, margin)
 
 
 def refuse_cv(params: Any) -> None:
