@@ -36,6 +36,8 @@ def exact_of(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
         "mae": float(np.abs(error).mean()),
         "bias": float(error.mean()),
         "r2": float(metrics.r2_score(y, p)),
+        "mean_label": float(y.mean()),
+        "mean_prediction": float(p.mean()),
     }
 
 
@@ -45,7 +47,7 @@ def test_without_noise_nothing_lies_beyond(houses):
     model, X, y, p = houses
     report = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, **CLEAR)
     for name, exact in exact_of(y, p).items():
-        figure = report.figures()[f"clipped {name}"]
+        figure = report.figures()[f"clipped {name.replace('_', ' ')}"]
         assert figure == getattr(report, name)
         assert float(figure) == pytest.approx(exact, rel=5e-3, abs=50 if name == "bias" else 0)
         assert figure.low <= exact <= figure.high
@@ -78,6 +80,10 @@ def test_a_narrow_bound_is_named(houses):
     assert "does not account for errors beyond" in report.statement()
     with pytest.raises(xgb_dp.PrivacyParameterError, match="not clipped"):
         _ = report.r2
+    assert float(report.mean_prediction) == pytest.approx(y.mean() + error.mean(), rel=5e-3)
+    bare = xgb_dp.evaluate(model, (X, y), error_bound=1e5, **CLEAR)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="require target bounds"):
+        _ = bare.mean_label
     wide = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=6e5, **CLEAR)
     assert float(wide.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
 

@@ -88,7 +88,7 @@ class Errors:
         bound: Clipping bound of the absolute error.
         clipped: Whether errors can exceed the bound even if labels and predictions are within the
             target bounds.
-        width: Width of the target bounds; None if they are unknown.
+        target: Target bounds; None if they are unknown.
         level: Confidence level of each interval.
         quantiles: Moments of the errors by level of the predicted quantiles.
         losses: Moments of the deviance; None unless the labels are counts or amounts.
@@ -111,7 +111,7 @@ class Errors:
     errors: Values | None
     bound: float
     clipped: bool
-    width: float | None
+    target: tuple[float, float] | None
     level: float
     quantiles: Mapping[float, Moments] = field(default_factory=dict)
     losses: Moments | None = None
@@ -170,6 +170,33 @@ class Errors:
         return sums.mean({name: 1.0}, sums.total(_SQUARE), low, 1.0)
 
     @property
+    def mean_label(self) -> Figure:
+        """Mean of the target; requires its bounds."""
+        return self._mean_of_target(0.0)
+
+    @property
+    def mean_prediction(self) -> Figure:
+        """Mean of the prediction: :attr:`mean_label` plus :attr:`bias`."""
+        return self._mean_of_target(1.0)
+
+    def _mean_of_target(self, share: float) -> Figure:
+        """Mean of the target plus `share` times the error, from the sums of both."""
+        sums = self._error_moments
+        if self.target is None:
+            raise PrivacyParameterError(
+                "Means of labels and predictions require target bounds. Call "
+                "evaluate(..., target_bounds=(low, high))."
+            )
+        low, half, n = self.target[0], 0.5 * (self.target[1] - self.target[0]), sums.count
+        of = {"target": 1.0, "error": share * self.bound / half}
+        variance = sums.total({"target 2": 1.0}) / n - (sums.total({"target": 1.0}) / n) ** 2
+        # The deviation of a sum is at most the sum of both deviations.
+        deviation = max(variance, 0.0) ** 0.5
+        deviation += of["error"] * max(sums.total(_SQUARE) / n, 0.0) ** 0.5
+        square, most = n * deviation**2 + sums.total(of) ** 2 / n, 1.0 + of["error"]
+        return sums.mean(of, square, -most, most).moved(lambda at: low + half * (1.0 + at))
+
+    @property
     def r2(self) -> Figure:
         """Coefficient of determination: 1 - MSE / variance of the target.
 
@@ -178,12 +205,13 @@ class Errors:
         """
         if self.quantiles:
             raise _no_quantiles()
-        if self.width is None or (self.clipped and self.within is None):
+        if self.target is None or (self.clipped and self.within is None):
             raise PrivacyParameterError(
                 "R^2 requires target bounds and errors that are not clipped. Call "
                 "evaluate(..., target_bounds=(low, high)) without `error_bound`."
             )
-        scale = (2.0 * self.bound / self.width) ** 2  # from squared error units to target units
+        # From squared error units to target units.
+        scale = (2.0 * self.bound / (self.target[1] - self.target[0])) ** 2
         quotients = []
         for of, level in self._ends:
             parts, noise, sampled = self._shares(of, scale)
@@ -333,8 +361,10 @@ class Errors:
         figures = {"rmse": self.rmse, "mae": self.mae, "bias": self.bias}
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
             figures[f"error at {share:.0%}"] = self.quantile(share)
-        if self.width is not None and (self.within is not None or not self.clipped):
-            figures["r2"] = self.r2
+        if self.target is not None:
+            figures |= {"mean label": self.mean_label, "mean prediction": self.mean_prediction}
+            if self.within is not None or not self.clipped:
+                figures["r2"] = self.r2
         if self.order is not None:
             figures |= {"deviance": self.deviance, "deviance saved": self.deviance_saved}
             figures |= {"gini": self.gini, "mean ratio": self.mean_ratio}
@@ -492,8 +522,8 @@ class Regression(ModelKind):
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
         moments, weights = self._moments, moment_weights(self._moments, self._part)
-        width = None if self.target is None else self.target[1] - self.target[0]
-        clipped = width is None or self.bound < width or self.narrowed
+        target = self.target
+        clipped = target is None or self.bound < target[1] - target[0] or self.narrowed
         sums, beyond = (sums[:-1], sums[-1:]) if self.limits.strings else (sums, [])
         released = [sums[0], *(sums[2:4] if self.target is not None and not self.levels else ())]
         totals = Moments.read(moments, np.concatenate(released), noise, weights, level)
@@ -505,7 +535,7 @@ class Regression(ModelKind):
         if self.levels:
             read = [Moments.read(moments, block, noise, weights, level) for block in sums]
             known["quantiles"] = dict(zip(self.levels, read, strict=True))
-            return Errors(totals, None, self.bound, clipped, width, level, **known)
+            return Errors(totals, None, self.bound, clipped, target, level, **known)
         solver = Solver.from_matrix(np.vstack([np.full((1, CELLS), weights[0]), self._tree()]))
         tree = np.concatenate([sums[0][:1], sums[1]])
         values = Values.from_sums(solver, tree, noise, 0.0, self.bound, level, _POWER)
@@ -516,7 +546,7 @@ class Regression(ModelKind):
                 "losses": self.means.read_losses(sums[-2], noise, matrix, level),
                 "order": self.means.read_order(sums[-1], noise, share, square, level),
             }
-        return Errors(totals, values, self.bound, clipped, width, level, **known)
+        return Errors(totals, values, self.bound, clipped, target, level, **known)
 
     def _square(self, sums: Moments) -> float:
         """Return the mean squared label."""
