@@ -39,6 +39,22 @@ def child(code: str, *arguments: Any, **environment: str) -> subprocess.Complete
     )
 
 
+def answer_of(*arguments: Any, given: str | None = None, **environment: str) -> str:
+    """What a Python process that must succeed prints, in the folder of the repository."""
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=900,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
+    assert done.returncode == 0, f"{done.stdout[-200:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
 def run_workers(
     code: str, jobs: Sequence[Mapping[str, Any]], env: Mapping[str, str] | None = None
 ) -> list[subprocess.CompletedProcess[str]]:

@@ -8,6 +8,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.callbacks import After
 from tests.conftest import private
 from xgb_dp.accounting.events import GaussianEvent
 from xgb_dp.audit import PreparedTraining
@@ -109,15 +110,13 @@ def test_a_private_ledger_lists_its_mechanisms(model):
 def test_another_plan_than_was_claimed_is_not_completed():
     """The booster that has grown the trees names the plan that it has followed."""
 
-    class Ends(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            plan = json.loads(strings_of(model)[0])
-            with pytest.raises(LedgerError, match="a different plan"):
-                claim.read_draws(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
-            assert claim.read_draws(model, Plan(strings_of(model)[0])).trees
-            return False
+    def act(model: xgb.Booster) -> None:
+        plan = json.loads(strings_of(model)[0])
+        with pytest.raises(LedgerError, match="a different plan"):
+            claim.read_draws(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
+        assert claim.read_draws(model, Plan(strings_of(model)[0])).trees
 
-    xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Ends()])
+    xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[After(act)])
 
 
 def test_a_request_has_the_noise_and_the_sums_of_the_plan(monkeypatch):

@@ -5,16 +5,14 @@ Audits of the real ones run at confidence 1 - 1e-6, so each alarms falsely with 
 chance below 1e-6, by the size of the effect in standard deviations.
 """
 
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pytest
 
+from tests.children import answer_of
 from tests.reference import grow, trainer
 from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run
 from xgb_dp.audit import __main__ as command
@@ -165,12 +163,7 @@ def test_table_and_page(tmp_path, monkeypatch, capsys):
     ("module", "option"), [("xgb_dp.audit", "--fast"), ("tests.audit", "--write")]
 )
 def test_commands_explain_themselves(module, option):
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-m", module, "--help"],
-        cwd=root, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert option in done.stdout
+    assert option in answer_of("-m", module, "--help")
 
 
 def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, monkeypatch):

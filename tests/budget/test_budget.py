@@ -4,12 +4,12 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.callbacks import After, interrupt
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, PrivacyParameterError
 from xgb_dp.accounting import GaussianEvent
@@ -94,12 +94,8 @@ def test_more_than_the_total_is_refused(tmp_path):
 
 
 def test_what_breaks_off_counts_in_full(budget):
-    class Stop(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        budget.train(PARAMS, data(), 5, callbacks=[Stop()])
+        budget.train(PARAMS, data(), 5, callbacks=[After(interrupt)])
     [entry] = budget.entries
     assert entry.state == "reserved"
     full = Budget(budget.path.with_name("other.json"), epsilon=2.0, delta=1e-6)

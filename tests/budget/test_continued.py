@@ -8,6 +8,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.callbacks import After
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, PrivacyRefusal
 from xgb_dp.record.ledger import read_ledger
@@ -124,21 +125,18 @@ def test_a_name_alone_is_no_entry(budget, tmp_path):
 
 
 def test_a_training_that_broke_off_is_known(budget):
-    class Stop(xgb.callback.TrainingCallback):
-        def __init__(self) -> None:
-            self.kept: Any = None
+    kept = []
 
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            self.kept = model.copy()
-            raise KeyboardInterrupt
+    def stop(model: xgb.Booster) -> None:
+        kept.append(model.copy())
+        raise KeyboardInterrupt
 
-    stop = Stop()
     with pytest.raises(KeyboardInterrupt):
-        budget.train(PARAMS, data(), 3, callbacks=[stop])
-    [unfinished] = budget.missing(stop.kept)
+        budget.train(PARAMS, data(), 3, callbacks=[After(stop)])
+    [unfinished] = budget.missing(kept[0])
     assert "not ended" in unfinished
     with pytest.raises(PrivacyRefusal, match="interrupted"):
-        budget.train(PARAMS, data(), 2, xgb_model=stop.kept)
+        budget.train(PARAMS, data(), 2, xgb_model=kept[0])
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
 """A model file with a flipped bit or a wrong index is an error: no crash, no smaller epsilon."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import xgb_dp
-from tests.upstream.stock import ROOT
+from tests.children import answer_of
 from xgb_dp.errors import LedgerError
 from xgb_dp.testing import fixed_noise
 
@@ -22,24 +20,13 @@ Model = dict[str, Any]
 FLIPS = 300
 
 
-def child(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert done.returncode == 0, f"{done.stdout[-200:]}{done.stderr[-2000:]}"
-    return done.stdout
-
-
 @pytest.mark.parametrize("kind", flips.KINDS)
 def test_a_flipped_bit_ends_no_process(kind):
     """Every report is refused with a LedgerError, or tells the true epsilon; what it speaks of
     predicts, or says why not."""
-    printed = child("-m", "tests.budget.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
+    printed = answer_of(
+        "-W", "ignore", "-m", "tests.budget.flips", kind, "ubj,json", "1", FLIPS
+    ).splitlines()
     assert len(printed) == 2 * (FLIPS + 1)
     counts = [tuple(map(int, printed[last].split())) for last in (FLIPS, -1)]
     for refused, useless in counts:
@@ -120,7 +107,7 @@ def test_indices_out_of_range_are_refused(tmp_path):
         change(model)
         paths.append(tmp_path / f"{number}.json")
         paths[-1].write_text(json.dumps(model))
-    printed = child("-c", LOAD, *map(str, paths)).split()
+    printed = answer_of("-W", "ignore", "-c", LOAD, *paths).split()
     assert printed[0] == "read"
     assert dict(zip(TREES, printed[1:], strict=True)) == dict.fromkeys(TREES, "refused")
 
@@ -147,7 +134,7 @@ def test_lengths_beyond_the_end_are_refused(tmp_path):
     path = tmp_path / "model.ubj"
     with fixed_noise(1):  # some other noise makes numbers whose bytes look like a length
         flips.model("names").save_model(path)
-    assert child("-c", LENGTHS, str(path)) == ""
+    assert answer_of("-W", "ignore", "-c", LENGTHS, path) == ""
 
 
 # What XGBoost reads, and would crash of as it predicts.

@@ -11,6 +11,7 @@ import xgboost as xgb
 from scipy import sparse
 
 import xgb_dp
+from tests.callbacks import After, interrupt
 from xgb_dp.record import privacy_warnings
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.request.schema import read_schema
@@ -83,13 +84,9 @@ def test_units_that_do_not_add_up():
 
 
 def test_a_training_that_was_interrupted_counts():
-    class Stop(xgb.callback.TrainingCallback):
-        def after_iteration(self, *_):
-            raise KeyboardInterrupt
-
     data = xgb.DMatrix(*table())
     with pytest.raises(KeyboardInterrupt):
-        xgb.train(PARAMS, data, 2, callbacks=[Stop()])
+        xgb.train(PARAMS, data, 2, callbacks=[After(interrupt)])
     assert len(warnings_of(lambda: xgb.train(PARAMS, data, 2))) == 1
 
 

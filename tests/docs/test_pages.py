@@ -1,17 +1,14 @@
 """Written pages are up to date, links lead somewhere, Sphinx is content."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.children import ROOT, answer_of
 from tests.scripts import script
 
 from .test_peers import names_in
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -40,14 +37,7 @@ def test_sphinx_has_no_warnings(tmp_path):
     pytest.importorskip("myst_nb")
     # The notebooks of the gallery run in test_gallery.py.
     quiet = ("-W", "--keep-going", "-q", "-E", "-b", "dummy", "-D", "nb_execution_mode=off")
-    run = subprocess.run(
-        [sys.executable, "-m", "sphinx", *quiet, str(ROOT / "docs"), str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    answer_of("-m", "sphinx", *quiet, ROOT / "docs", tmp_path)
 
 
 def test_leaks_name_tests_that_exist():

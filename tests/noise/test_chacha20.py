@@ -2,17 +2,12 @@
 
 import os
 import struct
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.children import LIGHT
+from tests.children import LIGHT, answer_of
 from tests.noise import native
 from tests.reference import noise as reference
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # RFC 8439, section 2.3.2.
 RFC_KEY = bytes(range(32))
@@ -105,14 +100,7 @@ assert status_of_child(lambda: len(native.Source(None, 7).next64(600)) == 600) =
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_a_fork_cannot_draw_the_noise_of_its_parent():
     drawn_before = (0, 1, 511, 512)
-    done = subprocess.run(
-        [sys.executable, "-c", FORKS, *map(str, drawn_before)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    drawn = answer_of("-c", FORKS, *drawn_before)
     expected = reference.ChaCha20Source(native.TEST_KEY, 7)
     words = [expected.next64() for _ in range(513)]
-    assert list(map(int, done.stdout.split())) == [words[n] for n in drawn_before]
+    assert list(map(int, drawn.split())) == [words[n] for n in drawn_before]

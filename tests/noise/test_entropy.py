@@ -21,10 +21,9 @@ from typing import Any
 
 import pytest
 
-from tests.children import LIGHT
+from tests.children import LIGHT, ROOT, answer_of
 from tests.reference import noise as reference
 
-ROOT = Path(__file__).resolve().parents[2]
 MASK = 0xA5
 PIECE = 16
 WORDS = 1 << 13  # of 64 bits, more than a small training draws
@@ -180,17 +179,8 @@ def remove_library() -> Any:
 
 def child(code: str, **task: Any) -> dict[str, Any]:
     """Run `code` in a process of its own, whose getrandom is the shim's; gives its `answer`."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD],
-        input=json.dumps({"code": code, **task}),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "LD_PRELOAD": str(shim()), "OMP_NUM_THREADS": "1"},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    given = json.dumps({"code": code, **task})
+    return json.loads(answer_of("-c", CHILD, given=given, LD_PRELOAD=str(shim())))
 
 
 # ------------------------------------------------------------------------------- failure

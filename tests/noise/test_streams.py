@@ -9,23 +9,20 @@ import json
 import os
 import pickle
 import random
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost as xgb
 
-from tests.children import LIGHT
+from tests.callbacks import After
+from tests.children import LIGHT, answer_of
 from tests.models import starts, trees
 from xgb_dp.testing import fixed_noise
 
-ROOT = Path(__file__).resolve().parents[2]
 PARAMS = {
     "tree_method": "dp_hist",
     "objective": "binary:logistic",
@@ -92,17 +89,7 @@ def train(**changes: Any) -> list[float]:
 
 def process(code: str) -> Any:
     """What `code` stores as `answer` in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD],
-        input=code,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(answer_of("-W", "ignore", "-c", CHILD, given=code))
 
 
 def assert_unrelated(noises: list[list[float]]) -> None:
@@ -215,15 +202,13 @@ def test_copies_in_the_middle_of_a_training_have_none_either():
     d = empty()
     tried = []
 
-    class Copy(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: Any) -> bool:
-            loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
-            loaded.load_config(model.save_config())
-            for other in (model.copy(), pickle.loads(pickle.dumps(model)), model[:1], loaded):
-                with pytest.raises(xgb.core.XGBoostError, match=r"finished|ledger|plan"):
-                    other.update(d, epoch + 1)
-                tried.append(epoch)
-            return False
+    def copy(model: xgb.Booster) -> None:
+        loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
+        loaded.load_config(model.save_config())
+        for other in (model.copy(), pickle.loads(pickle.dumps(model)), model[:1], loaded):
+            with pytest.raises(xgb.core.XGBoostError, match=r"finished|ledger|plan"):
+                other.update(d, model.num_boosted_rounds())
+            tried.append(other)
 
-    assert xgb.train(PARAMS, d, 3, callbacks=[Copy()]).num_boosted_rounds() == 3
+    assert xgb.train(PARAMS, d, 3, callbacks=[After(copy)]).num_boosted_rounds() == 3
     assert len(tried) == 12

@@ -11,6 +11,7 @@ from xgboost.core import XGBoostError
 
 import xgb_dp
 from tests.batches import Batches
+from tests.callbacks import After
 from tests.conftest import arrays
 from tests.reference.comparison import make_plan
 from tests.sensitivity.cpp import IN_THE_CLEAR
@@ -114,18 +115,15 @@ def test_no_training_goes_on_with_the_persons_of_another(params):
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
 
-    class Fails(xgb.callback.TrainingCallback):
-        def before_iteration(self, *args: Any) -> bool:
-            raise KeyError
+    def fail(model: xgb.Booster) -> None:
+        raise KeyError
 
-    class Trains(xgb.callback.TrainingCallback):
-        def before_iteration(self, *args: Any) -> bool:
-            with pytest.raises(KeyError):
-                xgb.train(given | {"dp_privacy_id": np.arange(6)}, d, 1, callbacks=[Fails()])
-            return False
+    def train(model: xgb.Booster) -> None:
+        with pytest.raises(KeyError):
+            xgb.train(given | {"dp_privacy_id": np.arange(6)}, d, 1, callbacks=[After(fail)])
 
     with pytest.raises(PrivacyRefusal, match="changed the privacy ids"):
-        xgb.train(given, d, 2, callbacks=[Trains()])
+        xgb.train(given, d, 2, callbacks=[After(train)])
     xgb.train(given, d, 2)
 
 
@@ -211,19 +209,14 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, mo
         matrices.hold(d, encode_persons(np.arange(6)))
         return inner(*args, **kwargs)
 
-    class Sees(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            seen.append(model)
-            return False
-
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, with_other_persons)
         # The claim of the trees is for the persons that it was opened for.
         refused = XGBoostError if where == "tree" else PrivacyRefusal
         with pytest.raises(refused, match=r"changed the privacy ids|other privacy ids"):
-            xgb.train(given, d, 1, callbacks=[Sees()])
+            xgb.train(given, d, 1, callbacks=[After(seen.append)])
     assert not seen
-    xgb.train(given, d, 1, callbacks=[Sees()])
+    xgb.train(given, d, 1, callbacks=[After(seen.append)])
     assert len(seen) == 1
 
 

@@ -15,6 +15,7 @@ from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
 import xgb_dp
+from tests.callbacks import After
 from tests.reference.plans import base_plan
 from tests.stated import ranged
 from tests.training.plans import from_plan, strings_of
@@ -54,19 +55,6 @@ def params(**changes: Any) -> dict[str, Any]:
         "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
         "dp_delta": 1e-6, "max_depth": 2, "nthread": 1, "dp_start": "intercept",
     } | changes  # fmt: skip
-
-
-class After(xgb.callback.TrainingCallback):
-    """Calls `act(model)` after a round."""
-
-    def __init__(self, act: Callable[[xgb.Booster], object], when: int = 2) -> None:
-        super().__init__()
-        self.act, self.when = act, when
-
-    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
-        if epoch == self.when:
-            self.act(model)
-        return False
 
 
 @pytest.fixture
@@ -151,7 +139,7 @@ def test_a_claim_is_used_once(checkpoint, d, noise):
         seen.append(strings_of(model))
         raw.append(model.save_raw("json"))
 
-    xgb.train(params(), d, ROUNDS, callbacks=[After(keep)])
+    xgb.train(params(), d, ROUNDS, callbacks=[After(keep, 2)])
     text, state = seen[0]
     plan = json.loads(text)
     if noise == "none":
@@ -271,7 +259,7 @@ def test_a_ledger_does_not_change_in_the_middle(d):
         model.set_attr(dp_ledger=model.attr("dp_ledger") + " ")
 
     with pytest.raises(XGBoostError, match="was changed during its training"):
-        xgb.train(params(), d, ROUNDS, callbacks=[After(clear)])
+        xgb.train(params(), d, ROUNDS, callbacks=[After(clear, 2)])
 
 
 def exact(rows: tuple[np.ndarray, np.ndarray], rounds: int) -> bytearray:

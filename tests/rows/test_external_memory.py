@@ -1,7 +1,6 @@
 """Data on disk: the model is that of memory, from a fraction of it, and no rows are left behind."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,16 @@ import pytest
 import scipy.sparse
 import xgboost as xgb
 
-from tests.children import ROOT, child
+from tests.callbacks import After
+from tests.children import child
+from tests.conftest import private
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
 
 KEY = 7
 N, F = 900, 6
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 4.0,
-    "dp_delta": 1e-6,
-    "max_depth": 4,
-    "verbosity": 0,
-}
+PARAMS = private(objective="binary:logistic", dp_epsilon=4.0, max_depth=4, verbosity=0)
 OpenFile = tuple[str, tuple[int, int, int, int]]  # name; inode, mode, size, time of last change
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -65,11 +59,8 @@ if __name__ == "__main__":
 @LINUX
 def test_processes_that_fork_have_pages_of_their_own(tmp_path):
     """Addresses are the same in both, and so were the names of the files."""
-    script = tmp_path / "forked.py"
-    script.write_text(FORKED)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(script), str(tmp_path)]
-    subprocess.run(command, check=True, env=environment, timeout=600)
+    ended = child(FORKED, tmp_path)
+    assert ended.returncode == 0, ended.stderr
 
 
 def rows(density: tuple[float, float, float]) -> list[tuple[Any, Any]]:
@@ -137,18 +128,6 @@ def test_sums_of_stored_cells_are_those_of_all_bins(levels, tmp_path):
     assert models[0] == models[1] == models[2]
 
 
-class Discovery(xgb.callback.TrainingCallback):
-    """Notes the open files of binned rows after each round."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[list[OpenFile]] = []
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self.seen.append(open_pages())
-        return False
-
-
 def open_pages() -> list[OpenFile]:
     """Name, and identity with size and time, of each open file of binned rows."""
     pages = []
@@ -163,19 +142,25 @@ def open_pages() -> list[OpenFile]:
     return pages
 
 
+def pages_of(d: xgb.DMatrix, rounds: int, **params: Any) -> list[list[OpenFile]]:
+    """The open files of binned rows after each round of a training."""
+    seen: list[list[OpenFile]] = []
+    act = After(lambda _: seen.append(open_pages()))
+    xgb.train(PARAMS | params, d, rounds, callbacks=[act])
+    return seen
+
+
 @LINUX
 def test_pages_are_nameless_files_beside_the_cache(tmp_path):
-    d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
-    discovery = Discovery()
-    xgb.train(PARAMS, d, 4, callbacks=[discovery])
-    (page,) = discovery.seen[0]
+    seen = pages_of(xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path)), 4)
+    (page,) = seen[0]
     name, (_, mode, size, _) = page
     assert name.startswith(str(tmp_path / "cache"))
     assert name.endswith(" (deleted)")
     assert mode == 0o600
     assert size >= N * F  # a byte a cell
     # Binned once, in the first round, and gone after the last tree.
-    assert discovery.seen == [[page]] * 3 + [[]]
+    assert seen == [[page]] * 3 + [[]]
     assert not open_pages()
     assert all(path.name.endswith(".row.page") for path in tmp_path.iterdir())
 
@@ -183,12 +168,9 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path):
 @LINUX
 def test_candidates_of_each_tree_are_binned_anew(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
-    discovery = Discovery()
-    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 4, callbacks=[discovery])
-    assert [len(pages) for pages in discovery.seen] == [1, 1, 1, 0]
-    assert (
-        len({pages[0][0] for pages in discovery.seen[:-1]}) == 3
-    )  # each file had a name of its own
+    seen = pages_of(d, 4, tree_method="dp_approx")
+    assert [len(pages) for pages in seen] == [1, 1, 1, 0]
+    assert len({pages[0][0] for pages in seen[:-1]}) == 3  # each file had a name of its own
 
 
 NO_ROOM = """
@@ -218,9 +200,7 @@ def test_no_room_is_an_error_before_any_tree(tmp_path):
 @LINUX
 def test_pages_need_no_file_in_memory():
     X, y = rows((1.0, 1.0, 1.0))[0]
-    discovery = Discovery()
-    xgb.train(PARAMS, xgb.DMatrix(X, y), 2, callbacks=[discovery])
-    assert discovery.seen == [[], []]
+    assert pages_of(xgb.DMatrix(X, y), 2) == [[], []]
 
 
 LIMITED = """

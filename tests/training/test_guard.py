@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.callbacks import After
 
 from .plans import from_plan, plan_of, strings_of
 from .test_training import PARAMS, rows
@@ -96,23 +96,13 @@ def test_stock_parameters_with_dp_keys(dtrain):
         booster.update(dtrain, 0)
 
 
-class Meddle(xgb.callback.TrainingCallback):
-    """Calls `act(model)` after round `when`, or before training."""
-
-    def __init__(self, act: Callable[[xgb.Booster], object], when: int = -1) -> None:
-        super().__init__()
-        self.act = act
-        self.when = when
+class Meddle(After):
+    """Calls `act(model)` after round `when`, or before training where that is below 0."""
 
     def before_training(self, model: xgb.Booster) -> xgb.Booster:
         if self.when < 0:
             self.act(model)
         return model
-
-    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
-        if epoch == self.when:
-            self.act(model)
-        return False
 
 
 def test_plan_cannot_restart(dtrain):
@@ -153,14 +143,11 @@ def test_plan_of_another_training_is_not_claimed(dtrain):
 
 def test_stopping_early_counts_in_full(dtrain):
     """When a training ended is an outcome of its mechanisms."""
-
-    class Stop(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
-            return epoch == 1
-
     params = {**PARAMS, "dp_split_levels": 1}
     full = xgb_dp.privacy_report(xgb.train(params, dtrain, 20))
-    short = xgb_dp.privacy_report(xgb.train(params, dtrain, 20, callbacks=[Stop()]))
+    short = xgb_dp.privacy_report(
+        xgb.train(params, dtrain, 20, callbacks=[After(lambda _: True, 1)])
+    )
     unsplit = xgb_dp.privacy_report(
         xgb.train({**params, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
     )

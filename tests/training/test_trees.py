@@ -7,6 +7,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
+from tests.callbacks import After
 from tests.reference.comparison import trees_of
 from xgb_dp.accounting import event_from_json
 from xgb_dp.accounting.events import release_counts
@@ -37,12 +38,8 @@ def test_parallel_trees_are_all_accounted(kind, params, matrix):
 
 
 def test_stopped_and_continued_trainings_count_parallel_trees(params, matrix):
-    class Stop(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            return epoch == 1
-
     config = params(num_parallel_tree=3)
-    stopped = xgb.train(config, matrix(), 5, callbacks=[Stop()])
+    stopped = xgb.train(config, matrix(), 5, callbacks=[After(lambda _: True, 1)])
     assert stopped.num_boosted_rounds() == 2
     assert counts(stopped)["leaves"] == 15  # the whole plan
     more = xgb.train(config, matrix(), 2, xgb_model=stopped)
