@@ -1,7 +1,7 @@
 """Every single change of a JSON value: what a file may hold that was damaged or written by hand."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -41,7 +41,7 @@ def mutations(value: Any, every: int = 1) -> Iterator[tuple[str, Any]]:
             yield f"{path} {name}", changed
 
 
-def at(value: Any, path: Path) -> Any:
+def at(value: Any, path: Sequence[str | int]) -> Any:
     """What is at a place."""
     for key in path:
         value = value[key]

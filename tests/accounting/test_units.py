@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.mutations import at, places
 from xgb_dp.accounting import (
     ACCOUNTANTS,
     PERSON,
@@ -43,17 +44,9 @@ def test_every_event_of_a_person_says_so(event):
     assert of_person.unit == PERSON
     assert event_from_json(of_person.to_json()) == of_person
     assert with_unit(of_person, ROW) == event
-
-    def check(data: object) -> None:
-        if isinstance(data, dict):
-            assert data.get("unit") == PERSON or "mechanism" not in data
-            for value in data.values():
-                check(value)
-        elif isinstance(data, list):
-            for value in data:
-                check(value)
-
-    check(of_person.to_json())
+    data = of_person.to_json()
+    for part in (at(data, path) for path in ((), *places(data))):
+        assert not isinstance(part, dict) or part.get("unit") == PERSON or "mechanism" not in part
 
 
 @pytest.mark.parametrize("unit", ["household", "row", "", None, 1, ["person"]])

@@ -1,6 +1,7 @@
 """The calibration, the plan and the trainer must agree on everything that is released."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import xgboost as xgb
 
 from tests.conftest import private
+from tests.mutations import at, places
 from xgb_dp import BudgetError, LedgerError, planning
 from xgb_dp.accounting import event_from_json
 from xgb_dp.calibrate import Calibration
@@ -65,20 +67,14 @@ def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tr
     return run
 
 
-def every_number(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where the whole numbers of some JSON are."""
-    if isinstance(tree, dict | list):
-        items = tree.items() if isinstance(tree, dict) else enumerate(tree)
-        return [p for key, value in items for p in every_number(value, (*path, key))]
-    return [path] if type(tree) is int else []
-
-
-def with_number(tree: Any, path: tuple[Any, ...], change: int) -> Any:
-    if not path:
-        return tree + change
-    copied = dict(tree) if isinstance(tree, dict) else list(tree)
-    copied[path[0]] = with_number(tree[path[0]], path[1:], change)
-    return copied
+def with_other_numbers(tree: Any) -> Iterator[Any]:
+    """Copies of some JSON with one more or one less for one whole number of it."""
+    for *inner, last in places(tree):
+        if type(at(tree, inner)[last]) is int:
+            for change in (-1, 1):
+                copied = deepcopy(tree)
+                at(copied, inner)[last] += change
+                yield copied
 
 
 def test_every_figure_of_every_event_is_compared(
@@ -91,9 +87,7 @@ def test_every_figure_of_every_event_is_compared(
         patch.setattr(planning, "calibrate", lambda *a: plans.append(calibrate(*a)) or plans[-1])
         train()
     events = [event.to_json() for event in plans[-1].events]
-    others = [
-        with_number(events, place, change) for place in every_number(events) for change in (-1, 1)
-    ]
+    others = list(with_other_numbers(events))
     assert len(others) > 8
     tried = 0
     for other in [*others, [], events[1:], events * 2]:

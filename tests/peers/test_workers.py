@@ -7,19 +7,12 @@ import pytest
 import xgboost as xgb
 
 from tests.children import run_workers
+from tests.conftest import private
 from tests.models import trees
 from tests.peers.recover import structure
 from xgb_dp.testing import fixed_noise
 
-PARAMS = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 4.0,
-    "dp_delta": 1e-6,
-    "max_depth": 3,
-    "nthread": 1,
-    "verbosity": 0,
-}
+PARAMS = private(objective="binary:logistic", dp_epsilon=4.0, max_depth=3, nthread=1, verbosity=0)
 CHILD = r"""
 import contextlib, json, sys, time
 import xgboost as xgb

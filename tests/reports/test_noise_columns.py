@@ -15,13 +15,10 @@ from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.plotting.explanations import noise_levels
 from xgb_dp.testing import fixed_noise
 
-from ..conftest import arrays
+from ..conftest import arrays, private
 
 SILENT = ["rare1", "rare2", "rare3", "constant"]
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic")
 KEYS = range(4)
 
 

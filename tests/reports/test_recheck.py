@@ -1,7 +1,7 @@
 """A ledger whose numbers do not follow from its settings fails, whatever its digest says."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from xgb_dp.record.ledger_model import Ledger
 
 from ..conftest import arrays
 from ..models import as_xgboost_writes
+from ..mutations import at, places
 
 PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1)
 CASES: dict[str, dict[str, Any]] = {
@@ -56,15 +57,10 @@ def ledger_of(content: dict[str, Any]) -> dict[str, Any]:
     return ledger.load_checksummed(content["learner"]["attributes"]["dp_ledger"])
 
 
-def events_in(value: Any) -> Iterator[dict[str, Any]]:
+def events_in(value: Any) -> list[dict[str, Any]]:
     """All events, those of rounds, choices and runs among them."""
-    if isinstance(value, dict):
-        if "mechanism" in value:
-            yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for inner in value:
-            yield from events_in(inner)
+    parts = (at(value, path) for path in ((), *places(value)))
+    return [part for part in parts if isinstance(part, dict) and "mechanism" in part]
 
 
 def field(name: str, change: Callable[[int], int]) -> Callable[[dict[str, Any]], bool]:

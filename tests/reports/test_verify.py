@@ -23,6 +23,7 @@ from xgb_dp.record.verify import EXIT_CODES, read_model
 from ..conftest import OBJECTIVE, arrays
 from ..models import as_xgboost_writes
 from ..mutations import mutations
+from .test_content import TREES, put, written
 
 SCHEMA = json.loads(
     files("xgb_dp.record").joinpath("templates/verification.schema.json").read_text("utf-8")
@@ -187,25 +188,13 @@ def test_no_file(tmp_path, capsys):
     assert "no model file" in capsys.readouterr().err
 
 
-TREES = "learner.gradient_booster.model"
-
-
-def change(model: xgb.Booster, path: Path, place: str, value: Any) -> Path:
-    """A file of the model with another value in one place, which may be new."""
-    part = content = json.loads(model.save_raw("json"))
-    *outer, last = place.split(".")
-    for name in outer:
-        part = part[int(name)] if isinstance(part, list) else part.setdefault(name, {})
-    part[int(last) if isinstance(part, list) else last] = value
-    path.write_text(as_xgboost_writes(content), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
     ("place", "value"), [("split_conditions.-1", 7.25), ("sum_hessian.0", 1e4), ("rows", [1, 2])]
 )
 def test_other_trees_are_unknown(model, tmp_path, place, value):
-    answer = xgb_dp.verify(change(model, tmp_path / "m.json", f"{TREES}.trees.0.{place}", value))
+    content = json.loads(model.save_raw("json"))
+    put(f"{TREES}.trees.0.{place}", value)(content)
+    answer = xgb_dp.verify(written(content, tmp_path / "m.json"))
     assert answer.exit_code == 3 and not checked(answer)["trees"]
     assert answer.claim is None
 

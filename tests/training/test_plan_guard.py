@@ -2,8 +2,6 @@
 
 import json
 import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.mutations import at, places
 from tests.reference.plans import base_plan
 from tests.stated import describe_plan
 
@@ -68,10 +67,7 @@ def test_plan_without_a_field(booster, dtrain, field):
 def test_plan_that_contradicts_itself(booster, dtrain, path, value, named):
     """Refused where it is read, before the ledger is looked at."""
     plan = plan_of(booster)
-    inner = plan
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
+    at(plan, path[:-1])[path[-1]] = value
     if path == ("split",):
         plan["split_levels"], plan["no_split"], named = 1, True, "`no_split` requires"
     with pytest.raises(XGBoostError, match=named):
@@ -131,26 +127,14 @@ def test_implicit_weights_are_bounded_too():
     )
 
 
-def _paths(node: Any) -> Iterator[tuple[Any, ...]]:
-    """Paths of all values in nested lists and objects."""
-    if not isinstance(node, (dict, list)):
-        yield ()
-        return
-    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
-        yield from ((key, *path) for path in _paths(value))
-
-
 def test_a_claim_is_for_the_plan_to_the_letter(dtrain, booster):
     """It names the SHA-256 of the plan: another bound, noise or number is not paid for."""
     plan = plan_of(booster)
     claim, changed = from_plan(plan, dtrain).attr("dp_ledger"), 0
-    for path in _paths(plan):
-        *inner, last = path
-        node = plan
-        for key in inner:
-            node = node[key]
+    for *inner, last in places(plan):
+        node = at(plan, inner)
         value = node[last]
-        if value is None or last in ("kind", "cuts"):
+        if value is None or isinstance(value, list | dict) or last == "kind":
             continue
         node[last] = not value if isinstance(value, bool) else value * 2 or 1
         other = from_plan(plan, dtrain)
