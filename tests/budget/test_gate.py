@@ -17,6 +17,7 @@ import joblib
 import pytest
 import xgboost as xgb
 
+from tests.callbacks import After
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
 from xgb_dp.accounting import GaussianEvent, Unit
@@ -67,15 +68,6 @@ def test_a_thread_with_the_context_of_the_block_is_booked(budget):
     assert states(budget) == ["spent"] * 4
 
 
-def test_threads_of_joblib(budget):
-    with budget.drawing():
-        parallel = joblib.Parallel(2, backend="threading")
-        with pytest.raises(BudgetError, match="copy_context"):
-            parallel(joblib.delayed(train)() for _ in range(2))
-        parallel(joblib.delayed(copy_context().run)(train) for _ in range(2))
-    assert states(budget) == ["spent"] * 2
-
-
 def test_a_thread_that_was_there_before_is_refused_while_the_block_is_open(budget):
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(train).result() == "trained"
@@ -123,14 +115,12 @@ def test_a_selection_elsewhere_needs_a_budget(budget):
 def test_one_training_with_a_budget_leaves_other_threads_alone(budget):
     trained = []
 
-    class Meanwhile(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            thread = threading.Thread(target=lambda: trained.append(train()))
-            thread.start()
-            thread.join()
-            return False
+    def meanwhile(model: xgb.Booster) -> None:
+        thread = threading.Thread(target=lambda: trained.append(train()))
+        thread.start()
+        thread.join()
 
-    budget.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Meanwhile()])
+    budget.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[After(meanwhile)])
     assert trained == ["trained"] * 2
     assert len(budget.entries) == 1
 
@@ -182,14 +172,12 @@ def test_a_thread_that_outlives_its_block_is_refused(budget):
 def test_a_training_that_outlives_its_block_was_booked_before(budget):
     started, ended = threading.Event(), threading.Event()
 
-    class Slow(xgb.callback.TrainingCallback):
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            started.set()
-            ended.wait(PATIENCE)
-            return False
+    def wait(model: xgb.Booster) -> None:
+        started.set()
+        ended.wait(PATIENCE)
 
     def slow() -> None:
-        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Slow()])
+        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[After(wait)])
 
     with ThreadPoolExecutor(1) as pool:
         with budget.drawing():

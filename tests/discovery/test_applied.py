@@ -11,6 +11,7 @@ import xgboost as xgb
 from sklearn.base import clone
 
 import xgb_dp
+from tests.callbacks import After
 from tests.cli.calls import run
 from tests.conftest import private
 from xgb_dp import BudgetError, PrivacyParameterError
@@ -115,15 +116,14 @@ def test_the_figures_are_for_the_larger_delta(discovery):
 def test_a_model_that_stops_in_its_training_has_paid(discovery):
     seen = []
 
-    class Stop(xgb.callback.TrainingCallback):
-        def after_iteration(self, model, epoch, evals_log):
-            seen.append(xgb_dp.privacy_report(model).record.releases[-1].name)
-            return True
+    def stop(model):
+        seen.append(xgb_dp.privacy_report(model).record.releases[-1].name)
+        return True
 
     labels = (LABELS == "yes").astype(int)
     matrix = xgb.DMatrix(discovery.apply(ROWS[DISCOVERED]), labels, enable_categorical=True)
     params = private(objective="binary:logistic", **discovery.params())
-    xgb.train(params, matrix, 3, callbacks=[Stop()])
+    xgb.train(params, matrix, 3, callbacks=[After(stop)])
     assert seen == [f"{DISCOVERY} 1"]
 
 

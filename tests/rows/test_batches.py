@@ -242,39 +242,6 @@ def test_batches_give_together_what_each_gives_alone():
     assert 50 < refused < 250
 
 
-# --------------------------------------------------------------------- through the trainer
-@pytest.mark.parametrize("how", ["arrow", "polars"])
-def test_one_row_in_front_does_not_turn_its_batch(how):
-    """Names by their first appearance: one row in front turned the codes of all others.
-
-    Epsilon is 0.1. Of 40 trainings each, 32 more or fewer rises have a chance below 1e-10.
-    """
-
-    def table(values: list[str]) -> Any:
-        if how == "arrow":
-            cells: Any = pa.array(values).dictionary_encode()
-            return pa.table({"a": np.zeros(len(values)), "c": cells})
-        enum = pl.Enum(list(dict.fromkeys(values)))
-        return pl.DataFrame({"a": np.zeros(len(values)), "c": pl.Series(values, dtype=enum)})
-
-    probe = xgb.DMatrix(pandas_of(["x", "y"]), enable_categorical=True)
-    front = {"data": table(NAMES), "label": np.array([0, 1])}
-    rises = []
-    for extra in ([], ["y"]):
-        labels = np.array([1] * len(extra) + [0, 1] * 1000)
-        d = matrix(front, {"data": table(extra + NAMES * 1000), "label": labels})
-        count = 0
-        for _ in range(40):
-            try:
-                low, high = xgb.train(NAMED | {"dp_epsilon": 0.1}, d, 3).predict(probe)
-            except PrivacyRefusal:
-                assert extra  # the lists of names are public, and these do not agree
-                return
-            count += bool(high > low)
-        rises.append(count)
-    assert abs(rises[0] - rises[1]) < 32
-
-
 # ------------------------------------------------------------------ names that are no ASCII
 def test_names_that_are_no_ascii_are_compared_whole():
     names, y = ["aé", "b"], np.array([0, 1] * 50)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import xgboost as xgb
 
@@ -49,22 +48,3 @@ def test_one_selection_serves_all_classes(params, matrix):
     assert first > 1.5 * second
     shapes = [structure(tree) for tree in trees_of(each)[:3]]
     assert shapes[0] != shapes[1] or shapes[1] != shapes[2]
-
-
-@pytest.mark.parametrize("trees", ["joint", "per_class"])
-def test_probabilities_are_those_of_the_classes(trees, params):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(4000, 3)).astype(np.float32)
-    rare = rng.random(4000) < 0.08 / (1 + np.exp(-2 * X[:, 0]))
-    y = np.where(rare, 2, rng.random(4000) < 0.3).astype(np.float32)
-    d = xgb.DMatrix(X, y)
-    shares = np.bincount(y.astype(int)) / len(y)
-    off = {}
-    for clip in ("prediction", "row_weight"):
-        config = params("multiclass", dp_epsilon=float("inf"), dp_gradient_clip=clip)
-        config |= {"dp_class_trees": trees if clip == "prediction" else "per_class"}
-        with pytest.warns(UserWarning, match="NOT private"):
-            booster = xgb.train(config, d, 20)
-        off[clip] = float(np.abs(booster.predict(d).mean(axis=0) - shares).sum())
-    assert off["prediction"] < 0.005
-    assert off["row_weight"] > 0.02

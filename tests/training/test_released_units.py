@@ -9,6 +9,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.conftest import private
 from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.test_families_against_cpp import ON_GRID
 from tests.stated import describe_plan
@@ -18,12 +19,7 @@ from xgb_dp.planning import dump
 from xgb_dp.training.start import label_range_from_counts, top_weight
 
 ROWS = 4_000
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "dp_epsilon": 8.0,
-    "dp_delta": 1e-6,
-    "nthread": 1,
-}
+PARAMS = private(dp_epsilon=8.0, nthread=1)
 LABELS = {
     "amounts": lambda rng: np.exp(rng.normal(12.0, 0.6, ROWS)),
     "shares": lambda rng: rng.uniform(0.0, 1.0, ROWS),
