@@ -19,8 +19,11 @@
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define XGB_DP_SIMD __attribute__((target_clones("avx2", "default")))
+// For loops that compute more than they read.
+#define XGB_DP_WIDE_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define XGB_DP_SIMD
+#define XGB_DP_WIDE_SIMD
 #endif  // defined(__x86_64__)
 
 namespace xgboost::dp {

@@ -23,7 +23,8 @@ int XGDPSetPersons(DMatrixHandle, std::uint32_t const*, std::uint64_t, std::uint
 int XGDPReleaseBeforeTrees(DMatrixHandle, char const*, char const**);
 int XGDPDiscoverNumbers(float const*, std::int64_t const*, std::uint64_t, std::uint64_t,
                         char const*, char const**);
-int XGDPBoundedRangeStep(double const*, std::int64_t, std::int64_t, double const*, double*);
+int XGDPBoundedRangeSteps(std::int64_t, std::int64_t, std::int64_t, double const*, double const*,
+                          double*);
 int XGDPTestUniform(std::uint8_t const*, std::uint32_t, std::uint64_t, std::size_t, std::uint64_t*);
 int XGDPTestUniform128(std::uint8_t const*, std::uint32_t, std::uint64_t, std::uint64_t,
                        std::size_t, std::uint64_t*);
@@ -180,15 +181,15 @@ void Draw(fs::path const& out) {
 
 void Account(fs::path const& out) {
   std::int64_t constexpr kPoints = 4001, kRange = 300;
-  std::vector<double> curve(kPoints + 2 * kRange), laws(4 * (kRange + 1)), next(kPoints);
+  std::vector<double> curve(kPoints), laws(4 * (kRange + 1)), growth(kRange, 1e-3);
   for (std::size_t i = 0; i < curve.size(); ++i) {
     curve[i] = 1.0 / (1.0 + static_cast<double>(i));
   }
   for (std::size_t i = 0; i < laws.size(); ++i) {
     laws[i] = 1.0 / (3.0 + static_cast<double>(i % 97));
   }
-  Check(XGDPBoundedRangeStep(curve.data(), kPoints, kRange, laws.data(), next.data()));
-  Write(out / "curve", next);
+  Check(XGDPBoundedRangeSteps(2, kPoints, kRange, laws.data(), growth.data(), curve.data()));
+  Write(out / "curve", curve);
 }
 
 void Discover(fs::path const& in, fs::path const& out) {

@@ -1,8 +1,8 @@
 """Computes the hockey-stick curve of composed selections on a grid, by backward recursion.
 
-``plugin_cpp/accounting/bounded_range.cc`` implements a recursion step with the same operations and
-the same results, about ten times as fast; processes that have loaded libxgboost use it. Every grid
-gives a valid bound; the choice affects only tightness and speed. Proof: docs/proofs/accounting.md,
+``plugin_cpp/accounting/bounded_range.cc`` implements the steps with the same operations and
+results, about ten times as fast; processes that have loaded libxgboost use it. Every grid gives a
+valid bound; the choice affects only tightness and speed. Proof: docs/proofs/accounting.md,
 "Selections".
 """
 
@@ -168,12 +168,17 @@ def _step(v: Array, n: int, m: int, distributions: Array) -> Array:
     return out
 
 
-def _compiled_step(v: Array, n: int, m: int, distributions: Array) -> Array:
-    """:func:`_step`, in libxgboost."""
-    out = np.empty(n)
-    curve, rows, to = (ctypes.c_void_p(array.ctypes.data) for array in (v, distributions, out))
-    native.call("XGDPBoundedRangeStep", curve, ctypes.c_int64(n), ctypes.c_int64(m), rows, to)
-    return out
+def _steps(count: int, m: int, distributions: Array, growth: Array, curve: Array) -> None:
+    """Replace a curve by the curve after `count` steps; `growth` bounds it below the grid."""
+    n = len(curve)
+    if native.is_loaded():
+        sizes = (ctypes.c_int64(number) for number in (count, n, m))
+        arrays = (ctypes.c_void_p(x.ctypes.data) for x in (distributions, growth, curve))
+        native.call("XGDPBoundedRangeSteps", *sizes, *arrays)
+        return
+    for _ in range(count):
+        below, above = np.minimum(curve[0] + growth, 1.0), np.full(m, curve[-1])
+        curve[:] = _step(np.concatenate([below, curve, above]), n, m, distributions)
 
 
 def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
@@ -187,19 +192,12 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
         return -np.expm1(np.minimum(grid.points(), 0.0))
     curve = np.zeros(n)
     curve[:below] = [-math.expm1(-(below - i) * h) for i in range(below)]  # nothing released
-    step = _compiled_step if native.is_loaded() else _step
     rounding = 64.0  # relative error in units of 2^-53; every step adds positive terms
     for eps0, count in reversed(steps):
         m = width(eps0, h)
-        distributions = _distributions(m, h)
         # The curve falls by at most the growth of e^x, which bounds it below the grid.
         growth = np.array([math.exp(-below * h) * -math.expm1(-d * h) for d in range(m, 0, -1)])
-        padded = np.empty(n + 2 * m)
-        for _ in range(count):
-            padded[m : m + n] = curve
-            padded[:m] = np.minimum(curve[0] + growth, 1.0)
-            padded[m + n :] = curve[-1]
-            curve = step(padded, n, m, distributions)
+        _steps(count, m, _distributions(m, h), growth, curve)
         rounding += count * (64.0 + 8.0 * m * h)
     # The true curve does not increase, so a smaller bound to the left holds to the right too.
     raised = np.minimum(curve * (1.0 + rounding * _UNIT_ROUNDOFF) + 1e-300, 1.0)
