@@ -105,7 +105,10 @@ class ChoiceCurve(Curve):
             return coarse
         curve, alone = self._curves(math.log(delta))
         # The worst choice costs at least as much as any single plan, and only slightly more.
-        low = max(solve(one, inner, -eta) for one in alone)
+        low = -eta
+        for one in reversed(alone):  # larger plans usually cost more
+            if one.delta(low) > inner:
+                low = max(low, solve(one, inner, -eta))
         return min(coarse, max(0.0, _least(curve, inner, low) + eta))
 
     def delta(self, epsilon: float) -> float:

@@ -176,8 +176,9 @@ class GridCurve:
 def _ramp(x: Array) -> Array:
     """(1 - e^-x) / x, and its limit 1 at 0."""
     near = np.abs(x) < 1e-12
-    ramp = -np.expm1(-x) / (x + near)
-    ramp[near] = 1.0 - 0.5 * x[near]
+    ramp = np.expm1(-x) / (near - x)
+    if near.any():
+        ramp[near] = 1.0 - 0.5 * x[near]
     return np.asarray(ramp)
 
 
