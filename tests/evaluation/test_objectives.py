@@ -60,11 +60,11 @@ def judges() -> dict[str, Any]:
     return judges_by_name
 
 
-def gini_of(y: Any, p: Any) -> float:
+def gini_of(y: Any, p: Any, exposure: Any = 1.0) -> float:
     """From the areas under the Lorenz curve, by the trapezoid rule."""
-    order = np.argsort(p, kind="stable")
-    share = np.append(0.0, np.cumsum(y[order]) / y.sum())
-    return float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y)))
+    order, exposure = np.argsort(p, kind="stable"), exposure * np.ones(len(y))
+    share, at = (np.append(0.0, np.cumsum(v[order]) / v.sum()) for v in (y, exposure))
+    return float(1.0 - 2.0 * np.trapezoid(share, at))
 
 
 def deviances(name: str, y: Any, p: Any) -> tuple[float, float]:
@@ -375,7 +375,9 @@ def test_exposures_of_rows():
     p = model.predict(d)
     exact = metrics.mean_poisson_deviance(y, p)
     assert float(report.deviance) == pytest.approx(exact, abs=4.5 * report.deviance.noise + 0.01)
-    assert abs(float(report.gini) - gini_of(y, p)) < 4.5 * report.gini.noise + 0.01
+    exact = gini_of(y, p / exposure, exposure)
+    assert abs(exact - gini_of(y, p)) > 0.08 > 2.0 * report.gini.noise
+    assert abs(float(report.gini) - exact) < 4.5 * report.gini.noise + 0.01
     for margin in (np.full(len(X), np.nan), np.where(y > 3, -np.inf, 0.0), np.zeros((len(X), 2))):
         wrong = xgb.DMatrix(X, y, base_margin=margin)
         refused(xgb_dp.RowDomainError, "A row .* `base_margin`", model, wrong)
@@ -386,6 +388,90 @@ def test_exposures_of_rows():
     refused(xgb_dp.PrivacyParameterError, "target_bounds",
             xgb.train({"objective": "count:poisson"}, xgb.DMatrix(X, y), 2), (X, y),
             error_bound=1.0)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def policies() -> tuple[Any, ...]:
+    """Half of the customers are new and have more claims a year, but few in their short time."""
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(24_000, 2)).astype(np.float32), rng.random(24_000) < 0.5
+    X[:, 1] = new
+    exposure = np.where(new, rng.uniform(0.2, 0.6, len(X)), rng.uniform(2.0, 4.0, len(X)))
+    y = rng.poisson(exposure * np.exp(0.5 * X[:, 0] + new - 1.5)).clip(0, 12).astype(float)
+    with fixed_noise(1):
+        model = xgb.train(
+            {"tree_method": "dp_hist", "dp_epsilon": 8.0, "dp_delta": 1e-6, "nthread": 1,
+             "objective": "count:poisson", "dp_target_bounds": (0, 12), "dp_base_margin": True,
+             "dp_exposure_bounds": (0.2, 4.0)},
+            xgb.DMatrix(X[:8000], y[:8000], base_margin=np.log(exposure[:8000])), 20,
+        )  # fmt: skip
+    held = X[8000:], y[8000:], exposure[8000:]
+    p = model.predict(xgb.DMatrix(held[0], base_margin=np.log(held[2]))).astype(np.float64)
+    return model, *held, p
+
+
+def rates_of(y: Any, p: Any, exposure: Any) -> dict[str, float]:
+    rate, constant = p / exposure, exposure * y.sum() / exposure.sum()
+    order = np.argsort(-rate, kind="stable")
+    top = order[np.cumsum(exposure[order]) <= 0.3 * exposure.sum()]
+    loss = metrics.mean_poisson_deviance
+    return {
+        "gini": gini_of(y, rate, exposure), "mean_ratio": p.mean() / y.mean(),
+        "lift": y[top].sum() / exposure[top].sum() * exposure.sum() / y.sum(),
+        "deviance_saved": loss(y, constant) - loss(y, p),
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("quiet")
+def test_counts_are_ranked_by_rate_without_noise(policies):
+    model, X, y, exposure, p = policies
+    d = xgb.DMatrix(X, y, base_margin=np.log(exposure))
+    report = xgb_dp.evaluate(model, d, epsilon=10.0, delta=1e-3, by={1: [0, 1]})
+    exact = rates_of(y, p, exposure)
+    assert gini_of(y, p) - exact["gini"] > 0.04  # by count, old customers lead
+    for name, value in exact.items():
+        figure = report.lift(0.3) if name == "lift" else getattr(report, name)
+        assert float(figure) == pytest.approx(value, rel=0.02, abs=4e-3), name
+    order, at = np.argsort(p / exposure, kind="stable"), 0.0
+    whole = np.cumsum(exposure[order])
+    points = report.calibration_curve(5)
+    for mean, label, total in points:
+        inside = order[(whole > at) & (whole <= at + total)]
+        at += total
+        assert mean == pytest.approx(p[inside].sum() / exposure[inside].sum(), rel=0.03)
+        assert float(label) == pytest.approx(y[inside].sum() / exposure[inside].sum(), rel=0.03)
+    assert at == pytest.approx(exposure.sum(), rel=1e-3)
+
+
+@pytest.mark.usefixtures("known")
+def test_intervals_of_rates_cover(policies):
+    model, _, y, exposure, p = policies
+    plan = plan_evaluation((read_evaluated_model(model),))
+    layout, exact = Layout(plan.blocks), rates_of(y, p, exposure)
+    hits, rng = dict.fromkeys(exact, 0), np.random.default_rng(2)
+    for _ in range(60):
+        at = rng.integers(0, len(y), 4000)
+        cells = plan.cells((p[at], exposure[at]), y[at])
+        view, _ = plan.views(release(layout, events_for(layout, 2.0, 1e-6), cells), 0.95)
+        for name, value in exact.items():
+            figure = view.lift(0.3) if name == "lift" else getattr(view, name)
+            hits[name] += figure.low <= value <= figure.high
+    assert min(hits.values()) >= 50, hits  # 57 are due
+
+
+def test_sensitivity_of_rates_is_attained(policies):
+    """By a row with the largest label and exposure; exposures beyond the bounds count no more."""
+    plan = plan_evaluation((read_evaluated_model(policies[0]),))
+    stated, most = Layout(plan.blocks).sensitivity2, np.array([12.0])
+    for exposure in (0.0, 0.2, 3.0, 4.0, 1e9, np.inf):
+        for prediction in (1e-9, 1.0, 12.0, np.inf):
+            row = np.array([prediction]), np.array([exposure])
+            assert moved(plan, plan.cells(row, most), 1) <= stated
+    order = [(m.astype(np.int64) ** 2).sum(axis=0) for m in plan.means.order_matrices()]
+    ends = plan.means.order_cells(np.array([8.0]), most, np.array([5.0]))
+    assert [norms[cell[0]] for norms, cell in zip(order, ends, strict=True)] == pytest.approx(
+        [norms.max() for norms in order], rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("n", [0, 1])

@@ -2,7 +2,8 @@
 
 Predictions are binned into 64 cells and labels rounded to one of at most 128 values. Two Haar trees
 over the prediction cells are released, one for row counts and one for label sums. They give the
-Lorenz curve, the lift, the mean label by prediction and the deviance that the model explains.
+Lorenz curve, the lift, the mean label by prediction and the deviance that the model explains. With
+exposures, counts are binned by rate, and each row counts as its exposure instead of 1.
 
 Figures are free post-processing of the released sums. Proof: docs/proofs/evaluation.md
 """
@@ -10,7 +11,7 @@ Figures are free post-processing of the released sums. Proof: docs/proofs/evalua
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -37,7 +38,7 @@ from .rows import EvaluatedModel
 OF_MEANS = ("count:poisson", "reg:gamma", "reg:tweedie")
 """Objectives of counts and amounts."""
 
-_PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
+_PLACES, _LABELS, _EXPOSURES = 64, 128, 512  # cells of the prediction, values of the others
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's squared norm
 _LOSSES = 4096  # cells of the deviance, fine near 0
 _WIDEST = 14.0  # maximum range of log predictions
@@ -83,7 +84,7 @@ class Deviance:
 
 @dataclass(frozen=True, eq=False)
 class CellMeans:
-    """Row counts and sums of a nonnegative value by ordered cells."""
+    """Row counts (or exposures) and sums of a nonnegative value by ordered cells."""
 
     counts: Floats  # estimated row counts, then sums of the value; unbiased, (2 * cells,)
     draws: Floats  # draws of `counts` that vary with the privacy noise, (draws, 2 * cells)
@@ -91,6 +92,7 @@ class CellMeans:
     power: float  # the variance within a cell is proportional to this power of its mean
     level: float  # confidence level of each interval
     reach: int  # neighbours over which the variances of cells are averaged
+    per_row: float = field(default=1.0, kw_only=True)  # mean exposure, as a share of the largest
 
     @cached_property
     def sampled(self) -> Floats:
@@ -101,7 +103,7 @@ class CellMeans:
         )
         mean = sums / np.maximum(rows, 1.0)
         # The second moment of all values determines the factor of the variance.
-        around = self.square * rows.sum() - rows @ mean**2
+        around = self.square * rows.sum() / self.per_row - self.per_row * (rows @ mean**2)
         shape = mean**self.power
         variance = max(around, 0.0) / max(float(rows @ shape), 1e-300) * shape
         moved = rng.normal(size=(len(self.draws), len(rows))) * np.sqrt(rows)
@@ -140,12 +142,14 @@ class Order(CellMeans):
     means: Floats  # representative prediction of each cell
     deviance: Deviance
     most: float  # clipping limit of the deviance
+    unit: float = 1.0  # the largest exposure
 
     @property
     def gini(self) -> Figure:
         """Gini index of the ordered Lorenz curve; 0 for a random order.
 
         Rows are sorted by prediction, and the curve gives their cumulative share of all labels.
+        With exposures, counts are sorted by predicted rate and weighted by exposure.
         """
 
         def parts(counts: Floats) -> Floats:
@@ -177,12 +181,15 @@ class Order(CellMeans):
             mean = np.clip(sums.sum(axis=-1) / n, self.means[0], self.means[-1])[..., np.newaxis]
             saved = (loss.slope(self.means) - loss.slope(mean)) * sums
             saved = saved + (loss.offset(mean) - loss.offset(self.means)) * rows
-            return np.asarray(saved.sum(axis=-1) / n)
+            return np.asarray(saved.sum(axis=-1) / n * self.per_row)
 
         return figure_from_draws(self, of, -np.inf, np.inf)
 
     def lift(self, share: float) -> Figure:
-        """Return the mean label of the `share` of rows with the highest predictions, over all."""
+        """Return the mean label of the `share` of rows with the highest predictions, over all.
+
+        With exposures: the rate of the `share` of all exposure with the highest predicted rates.
+        """
         share = parse_share(share)
 
         def parts(counts: Floats) -> Floats:
@@ -192,13 +199,17 @@ class Order(CellMeans):
         return quotient_from_draws(self, parts, 0.0, 1.0 / share)
 
     def calibration_curve(self, shares: int = 10) -> list[tuple[float, Figure, float]]:
-        """Return (mean prediction, mean label, number of rows) for equal shares of sorted rows."""
+        """Return (mean prediction, mean label, number of rows) for equal shares of sorted rows.
+
+        With exposures: (mean predicted rate, rate, total exposure).
+        """
         out = []
         for mask in self.shares(shares):
             rows = _halves(self.counts)[0] * mask
             count = float(rows.sum())
             kept = np.maximum(rows, 0.0)
-            out.append((float(kept @ self.means / kept.sum()), self.mean(mask), count))
+            mean, label = float(kept @ self.means / kept.sum()), self.mean(mask)
+            out.append((mean / self.unit, label.times(1.0 / self.unit), count * self.unit))
         return out
 
 
@@ -217,6 +228,7 @@ class Means:
     points: Floats  # values to which labels are rounded, ascending over the label range
     deviance: Deviance
     most: float  # clipping limit of the deviance
+    exposures: tuple[float, float] | None  # bounds; None if rows are not sorted by rate
 
     @classmethod
     def from_model(cls, model: EvaluatedModel, target: tuple[float, float]) -> Means:
@@ -224,8 +236,10 @@ class Means:
         first, last = target
         power = variance_power(model)
         exposure = model.public.get("exposure_bounds") or [1.0, 1.0]
-        low, high = (m + math.log(e) for m, e in zip(model.margins, exposure, strict=True))
-        high = min(high, math.log(last))
+        known = (float(exposure[0]), float(exposure[1])) if model.ranks_rates else None
+        scale = exposure if known is None else (1.0, 1.0)
+        low, high = (m + math.log(e) for m, e in zip(model.margins, scale, strict=True))
+        high = min(high, math.log(last / (exposure[0] / scale[0])))
         low = min(max(low, high - _WIDEST), high - 0.05)
         usual = math.exp(min(max(_usual_margin(model), low), high)) * math.sqrt(math.prod(exposure))
         whole = power == 1.0 and first == int(first) and last == int(last)
@@ -235,7 +249,7 @@ class Means:
             points = first + (last - first) * np.linspace(0.0, 1.0, _LABELS) ** 3
         loss = Deviance(power, _LEAST * usual)
         ends = loss(np.array([first, last]), np.array([usual, usual]))
-        return cls(low, high, points, loss, float(ends.max()))
+        return cls(low, high, points, loss, float(ends.max()), known)
 
     @property
     def means(self) -> Floats:
@@ -248,32 +262,52 @@ class Means:
         rows = FINE_UNIT * tree_matrix(_PLACES, _COUNT, _COUNT_TREE)
         return rows, FINE_UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
 
-    def order_matrix(self) -> Ints:
-        """Return the contribution of a row: (sums, cells * labels), labels vary fastest."""
-        rows, sums = self._trees
-        one = np.ones(len(self.points))
-        share = self.points / self.points[-1]
-        whole = np.vstack([np.kron(rows, one), np.kron(sums, share)])
-        # Public random rounding avoids a systematic bias for small labels.
-        offsets = np.random.default_rng(4).random(whole.shape)
-        return np.floor(whole + np.where(whole == 0.0, 0.0, offsets)).astype(np.int64)
+    def order_matrices(self) -> list[Ints]:
+        """Return the contributions of a row to counts and to sums: (sums, cells * values) each.
 
-    def order_cells(self, predictions: Floats, labels: Floats) -> Ints:
-        """Return the cell of each row by prediction and label."""
+        The values vary fastest. Both are largest for the largest exposure and label.
+        """
+        levels = np.ones(1) if self.exposures is None else np.linspace(0.0, 1.0, _EXPOSURES)
+        values = (levels, self.points / self.points[-1])
+        # Public random rounding avoids a systematic bias for small values.
+        rng, out = np.random.default_rng(4), []
+        for tree, share in zip(self._trees, values, strict=True):
+            whole = np.kron(tree, share)
+            offsets = np.where(whole == 0.0, 0.0, rng.random(whole.shape))
+            out.append(np.floor(whole + offsets).astype(np.int64))
+        return out
+
+    def order_cells(
+        self, predictions: Floats, labels: Floats, exposures: Floats | None
+    ) -> list[Ints]:
+        """Return the cells of each row by prediction (or rate) and by exposure or label."""
+        level, levels = np.zeros(len(predictions), dtype=np.int64), 1
+        if self.exposures is not None and exposures is not None:
+            levels = _EXPOSURES
+            inside = np.clip(exposures, *self.exposures) / self.exposures[1]
+            level = np.rint(inside * (levels - 1)).astype(np.int64)
+            with np.errstate(all="ignore"):
+                predictions = predictions / exposures
         place = log_cells(predictions, self.low, self.high, _PLACES)
         between = 0.5 * (self.points[1:] + self.points[:-1])
         label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
-        return np.asarray(place * len(self.points) + label)
+        return [place * levels + level, np.asarray(place * len(self.points) + label)]
 
     def read_order(
-        self, sums: Floats, noise: float, share: float, square: float, level: float
+        self, sums: Floats, noise: float, share: float, square: float, rows: float, level: float
     ) -> Order:
-        """Estimate counts and label sums from a block's noisy sums; `share` is its norm share."""
-        rows, labels = self._trees
-        solver = Solver.from_matrix(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
+        """Estimate counts and label sums from noisy sums; `share` is the blocks' norm share."""
+        trees, labels = self._trees
+        solver = Solver.from_matrix(math.sqrt(share) * block_diag(trees, labels / self.points[-1]))
         counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
-        power, loss = self.deviance.power, self.deviance
-        return Order(counts, draws, square, power, level, 2, self.means, loss, self.most)
+        power, loss, unit, per_row = self.deviance.power, self.deviance, 1.0, 1.0
+        if self.exposures is not None:
+            least, unit = self.exposures
+            per_row = min(max(float(_halves(counts)[0].sum()) / rows, least / unit), 1.0)
+        means, most = unit * self.means, self.most
+        return Order(
+            counts, draws, square, power, level, 2, means, loss, most, unit, per_row=per_row
+        )
 
     @staticmethod
     def loss_matrix() -> Ints:

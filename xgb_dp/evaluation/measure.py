@@ -151,7 +151,7 @@ def evaluate(
             *target, unit.group_size, persons=persons is not None, max_rows=most or 1
         )
         events = events_for(layout, *target, unit.group_size)
-        predictions = rows.predictions if len(models) == 2 else rows.predictions[0]
+        predictions = rows.predictions if len(rows.predictions) == 2 else rows.predictions[0]
         cells = plan.cells(predictions, rows.labels, rows.groups)
         later = plan.later_cells(predictions, rows.labels)
         native.lib()

@@ -489,10 +489,14 @@ class Regression(ModelKind):
             matrices.append(moment_matrix(JOINT, both, part))
         if self.means is not None:
             matrices.append(scaled(self.means.loss_matrix(), self._rest * _OF_MEANS["deviance"]))
-            matrices.append(scaled(self.means.order_matrix(), self._rest * _OF_MEANS["order"]))
+            part = self._rest * _OF_MEANS["order"]
+            matrices += [scaled(matrix, part) for matrix in self.means.order_matrices()]
         return matrices + limits
 
-    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
+    def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
+        exposures = None
+        if isinstance(predictions, tuple):
+            predictions, exposures = predictions
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
         # Clip labels as in training, so that errors and targets refer to the same labels. Quantile
         # regression compares the original labels.
@@ -517,7 +521,7 @@ class Regression(ModelKind):
             losses = self.means.losses(predictions, labels)
             beyond["deviances"] = outside(losses, 0.0, 1.0)
             cells.append(self.means.loss_cells(losses))
-            cells.append(self.means.order_cells(predictions, labels))
+            cells += self.means.order_cells(predictions, labels, exposures)
         return cells + self.limits.cells(beyond)
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
@@ -540,11 +544,13 @@ class Regression(ModelKind):
         tree = np.concatenate([sums[0][:1], sums[1]])
         values = Values.from_sums(solver, tree, noise, 0.0, self.bound, level, _POWER)
         if self.means is not None:
-            matrix, share = self.blocks[len(sums) - 2].matrix, self._rest * _OF_MEANS["order"]
+            matrix, share = self.blocks[len(sums) - 3].matrix, self._rest * _OF_MEANS["order"]
             square = self._square(totals)
             known |= {
-                "losses": self.means.read_losses(sums[-2], noise, matrix, level),
-                "order": self.means.read_order(sums[-1], noise, share, square, level),
+                "losses": self.means.read_losses(sums[-3], noise, matrix, level),
+                "order": self.means.read_order(
+                    np.concatenate(sums[-2:]), noise, share, square, totals.count, level
+                ),
             }
         return Errors(totals, values, self.bound, clipped, target, level, **known)
 
@@ -705,7 +711,8 @@ def _limits(
         )
     if means is not None:
         strings["deviances"] = (
-            f"To sort rows, predictions are clipped to the range {math.exp(means.low):g} to "
+            f"To sort rows, predictions{' for an exposure of 1' if means.exposures else ''} are "
+            f"clipped to the range {math.exp(means.low):g} to "
             f"{math.exp(means.high):g}. Deviances above {means.most:g} are clipped to this bound"
         )
     return Limits(strings)

@@ -96,6 +96,11 @@ class EvaluatedModel:
         return bool(self.objective) and OBJECTIVES[self.objective].intervals
 
     @property
+    def ranks_rates(self) -> bool:
+        """Whether rows are sorted by predicted count per exposure, whose bounds are public."""
+        return self.objective == "count:poisson" and bool(self.public.get("exposure_bounds"))
+
+    @property
     def needs_margins(self) -> bool:
         """Whether predictions start from a base margin of each row."""
         return needs_margins(self.booster)
@@ -120,7 +125,9 @@ class EvaluatedModel:
 class Rows:
     """Predictions, labels and groups per row; private."""
 
-    predictions: tuple[Floats, ...]  # per model: margins, probabilities or values
+    # Per model: margins, probabilities or values. After those of a single model that ranks rates,
+    # exposures.
+    predictions: tuple[Floats, ...]
     labels: Floats  # class codes or values, (rows,); bounds of survival times, (rows, 2)
     groups: Ints | None  # group codes
 
@@ -229,6 +236,8 @@ def read_rows(
         check_labels(values, first.kind, first.classes)
     codes = None if groups is None else group_codes(groups, matrix, table)
     predictions = tuple(_predictions(model, matrix) for model in models)
+    if len(models) == 1 and first.ranks_rates:
+        predictions += (np.exp(margins.astype(np.float64)),)
     return Rows(predictions, values.astype(np.float64), codes)
 
 
