@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from tests.conftest import private
 from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.presets import PRESETS
@@ -107,13 +108,8 @@ def test_families_of_plans(group):
 
 
 def params(**changes: Any) -> dict[str, Any]:
-    return {
-        "tree_method": "dp_hist",
-        "objective": "binary:logistic",
-        "dp_epsilon": 1.0,
-        "dp_delta": DELTA,
-        "dp_feature_bounds": dict.fromkeys("abcd", (-1.0, 1.0)),
-    } | changes
+    bounds = dict.fromkeys("abcd", (-1.0, 1.0))
+    return private(objective="binary:logistic", dp_delta=DELTA, dp_feature_bounds=bounds, **changes)
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))

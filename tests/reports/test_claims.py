@@ -16,6 +16,7 @@ from xgboost.tracker import RabitTracker
 
 import xgb_dp
 from tests.callbacks import After
+from tests.conftest import private
 from tests.reference.plans import base_plan
 from tests.stated import ranged
 from tests.training.plans import from_plan, strings_of
@@ -51,10 +52,8 @@ def d(rows) -> xgb.DMatrix:
 
 
 def params(**changes: Any) -> dict[str, Any]:
-    return {
-        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
-        "dp_delta": 1e-6, "max_depth": 2, "nthread": 1, "dp_start": "intercept",
-    } | changes  # fmt: skip
+    given = {"objective": "binary:logistic", "max_depth": 2, "nthread": 1} | changes
+    return private(dp_start="intercept", **given)
 
 
 @pytest.fixture

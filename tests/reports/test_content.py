@@ -89,49 +89,19 @@ TREES = "learner.gradient_booster.model"
 CHANGES: dict[str, Callable[[Content], Any]] = {
     "column names exchanged": lambda c: c["learner"]["feature_names"].reverse(),
     "names of categories": lambda c: trees(c)["cats"]["enc"][2]["values"].reverse(),
-    "intercept": lambda c: c["learner"]["learner_model_param"].__setitem__(
-        "base_score", "[2.5E-1]"
+    "intercept": put("learner.learner_model_param.base_score", "[2.5E-1]"),
+    "schema": put("learner.attributes.dp_schema", "exact mean 5.77"),
+    "order of trees": lambda c: reorder(trees(c)["trees"]),
+    "white space in the ledger": lambda c: c["learner"]["attributes"].__setitem__(
+        "dp_ledger", c["learner"]["attributes"]["dp_ledger"].replace(",", ", ")
     ),
-    "a part of the objective": lambda c: c["learner"]["objective"].__setitem__(
-        "17_param", {"a": "54321.77"}
-    ),
-    "schema": lambda c: c["learner"]["attributes"].__setitem__("dp_schema", "exact mean 5.77"),
-    "scikit_learn": lambda c: c["learner"]["attributes"].__setitem__("scikit_learn", "mean 5.77"),
-    "a public input": in_ledger(
-        lambda r: r["trainings"][0]["public"].__setitem__("exact mean", "5.77 " * 1000)
-    ),
-    "a hyperparameter": in_ledger(
-        lambda r: r["trainings"][0]["public"]["hyperparameters"].__setitem__("mean", [5.77])
-    ),
-    "a key of an evaluation": in_ledger(
-        lambda r: r["trainings"][0]["public"]["evaluations"][0].__setitem__("mean", 5.77)
-    ),
-    "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
-    "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
-    "a further plan": in_ledger(lambda r: r["trainings"][0]["plans"].append("5" * 64)),
-    "further mechanisms": in_ledger(
-        lambda r: r["trainings"][0]["mechanisms"].append(r["trainings"][0]["mechanisms"][0])
-    ),
-    **{
-        f"another {field} of {name}": in_ledger(
-            lambda r, name=name, field=field, value=value: r["trainings"][0]["mechanisms"][0][
-                "mechanisms"
-            ][name].__setitem__(field, value)
-        )
-        for name, field, value in (
-            ("leaves", "mechanism", "mean 5.77"), ("leaves", "depth", 9), ("splits", "depth", 9),
-            ("splits", "score_clip", 5.77), ("splits", "selections", 577), ("leaves", "draws", 5),
-        )
-    },
-    "rounds of the mechanisms": in_ledger(
-        lambda r: r["trainings"][0]["mechanisms"][0].__setitem__("rounds", 577)
-    ),
-    "no digest of the rest": in_ledger(lambda r: r.pop("content")),
     **{
         place: put(place, value)
         for place, value in (
+            ("learner.attributes.scikit_learn", "mean 5.77"),
             ("learner.attributes.best_score", "0.8123"),
             ("learner.rows", [1, 2, 3]),
+            ("learner.objective.17_param", {"a": "54321.77"}),
             ("learner.objective.reg_loss_param.note", "SECRET"),
             ("learner.objective.x_param", "SECRET"),
             ("learner.learner_model_param.boost_from_average", "SECRET"),
@@ -139,19 +109,36 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
             ("learner.feature_types", ["SECRET", "float", "c"]),
             ("learner.gradient_booster.name", "SECRET"),
             (f"{TREES}.gbtree_model_param.num_trees", "7"),
+            (f"{TREES}.gbtree_model_param.num_parallel_tree", "3"),
+            (f"{TREES}.iteration_indptr.1", 2),
             (f"{TREES}.trees.0.id", "SECRET"),
             (f"{TREES}.cats.note", "SECRET"),
             ("version", [3, 2, 0, "SECRET"]),
         )
     },
-    "order of trees": lambda c: reorder(trees(c)["trees"]),
-    "rounds": lambda c: trees(c)["iteration_indptr"].__setitem__(1, 2),
-    "number of parallel trees": lambda c: trees(c)["gbtree_model_param"].__setitem__(
-        "num_parallel_tree", "3"
+    "a further plan": in_ledger(lambda r: r["trainings"][0]["plans"].append("5" * 64)),
+    "further mechanisms": in_ledger(
+        lambda r: r["trainings"][0]["mechanisms"].append(r["trainings"][0]["mechanisms"][0])
     ),
-    "white space in the ledger": lambda c: c["learner"]["attributes"].__setitem__(
-        "dp_ledger", c["learner"]["attributes"]["dp_ledger"].replace(",", ", ")
-    ),
+    "no digest of the rest": in_ledger(lambda r: r.pop("content")),
+    **{
+        f"{place} of the ledger": in_ledger(put(place, value))
+        for place, value in (
+            ("zz", 1),
+            ("trainings.0.zz", 1),
+            ("trainings.0.public.exact mean", "5.77 " * 1000),
+            ("trainings.0.public.hyperparameters.mean", [5.77]),
+            ("trainings.0.public.evaluations.0.mean", 5.77),
+            ("trainings.0.mechanisms.0.rounds", 577),
+            *(
+                (f"trainings.0.mechanisms.0.mechanisms.{name}", value)
+                for name, value in (
+                    ("leaves.mechanism", "mean 5.77"), ("leaves.depth", 9), ("leaves.draws", 5),
+                    ("splits.depth", 9), ("splits.score_clip", 5.77), ("splits.selections", 577),
+                )
+            ),
+        )
+    },
 }  # fmt: skip
 
 

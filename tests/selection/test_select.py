@@ -297,23 +297,18 @@ def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
     assert not released
 
 
+WRONG: dict[str, list[Any]] = {
+    "epsilon": [0.0, float("inf")], "delta": [0.0], "validation": [0.0, 1.0],
+    "mean_runs": [1.0, "many"], "repetitions": ["fixed"], "score": ["f1", "squared_error"],
+    "settings": [[], "grid", {"eta": 0.3}, {"eta": []}],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "changes, error, match",
     [
-        ({"epsilon": 0.0}, PrivacyParameterError, "epsilon"),
-        ({"epsilon": float("inf")}, PrivacyParameterError, "epsilon"),
-        ({"delta": 0.0}, PrivacyParameterError, "delta"),
-        ({"validation": 0.0}, PrivacyParameterError, "validation"),
-        ({"validation": 1.0}, PrivacyParameterError, "validation"),
-        ({"mean_runs": 1.0}, PrivacyParameterError, "mean_runs"),
-        ({"mean_runs": "many"}, PrivacyParameterError, "mean_runs"),
-        ({"repetitions": "fixed"}, PrivacyParameterError, "repetitions"),
-        ({"score": "f1"}, PrivacyParameterError, "score"),
-        ({"score": "squared_error"}, PrivacyParameterError, "score"),
-        ({"settings": []}, PrivacyParameterError, "settings"),
-        ({"settings": "grid"}, PrivacyParameterError, "settings"),
-        ({"settings": {"eta": 0.3}}, PrivacyParameterError, "settings"),
-        ({"settings": {"eta": []}}, PrivacyParameterError, "settings"),
+        *(({name: value}, PrivacyParameterError, name) for name, values in WRONG.items()
+          for value in values),
         ({"settings": [{"etta": 0.3}]}, PrivacyParameterError, "etta"),
         ({"settings": [{"dp_epsilon": 1.0}]}, PrivacyParameterError, "dp_epsilon"),
         ({"settings": [{}, {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}]},

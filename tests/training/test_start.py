@@ -8,6 +8,7 @@ import xgboost as xgb
 from scipy import sparse
 
 import xgb_dp
+from tests.conftest import private
 from tests.reference.comparison import LOGISTIC
 from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.mechanisms.column_sums import PRESENT
@@ -38,10 +39,8 @@ def table(n: int = N) -> xgb.DMatrix:
 
 
 def private_params(**more: Any) -> dict[str, Any]:
-    return {
-        "objective": LOGISTIC, "tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-5,
-        "dp_start": "columns", "nthread": 1,
-    } | more  # fmt: skip
+    usual = private(objective=LOGISTIC, dp_epsilon=4.0, dp_delta=1e-5, nthread=1)
+    return usual | {"dp_start": "columns"} | more
 
 
 def effects(width: int = WIDTH, seed: int = 3) -> ColumnEffects:
