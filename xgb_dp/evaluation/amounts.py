@@ -267,8 +267,8 @@ class Means:
 
         The values vary fastest. Both are largest for the largest exposure and label.
         """
-        levels = np.ones(1) if self.exposures is None else np.linspace(0.0, 1.0, _EXPOSURES)
-        values = (levels, self.points / self.points[-1])
+        exposures = np.linspace(0.0, 1.0, _EXPOSURES) if self.exposures else np.ones(1)
+        values = (exposures, self.points / self.points[-1])
         # Public random rounding avoids a systematic bias for small values.
         rng, out = np.random.default_rng(4), []
         for tree, share in zip(self._trees, values, strict=True):
@@ -278,16 +278,13 @@ class Means:
         return out
 
     def order_cells(
-        self, predictions: Floats, labels: Floats, exposures: Floats | None
+        self, predictions: Floats, labels: Floats, exposures: Floats | float
     ) -> list[Ints]:
         """Return the cells of each row by prediction (or rate) and by exposure or label."""
-        level, levels = np.zeros(len(predictions), dtype=np.int64), 1
-        if self.exposures is not None and exposures is not None:
-            levels = _EXPOSURES
-            inside = np.clip(exposures, *self.exposures) / self.exposures[1]
-            level = np.rint(inside * (levels - 1)).astype(np.int64)
-            with np.errstate(all="ignore"):
-                predictions = predictions / exposures
+        levels, (least, most) = _EXPOSURES if self.exposures else 1, self.exposures or (1.0, 1.0)
+        level = np.rint(np.clip(exposures, least, most) / most * (levels - 1)).astype(np.int64)
+        with np.errstate(all="ignore"):
+            predictions = predictions / exposures
         place = log_cells(predictions, self.low, self.high, _PLACES)
         between = 0.5 * (self.points[1:] + self.points[:-1])
         label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
@@ -300,14 +297,12 @@ class Means:
         trees, labels = self._trees
         solver = Solver.from_matrix(math.sqrt(share) * block_diag(trees, labels / self.points[-1]))
         counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
-        power, loss, unit, per_row = self.deviance.power, self.deviance, 1.0, 1.0
-        if self.exposures is not None:
-            least, unit = self.exposures
-            per_row = min(max(float(_halves(counts)[0].sum()) / rows, least / unit), 1.0)
-        means, most = unit * self.means, self.most
+        least, unit = self.exposures or (1.0, 1.0)
+        per_row = min(max(float(_halves(counts)[0].sum()) / rows, least / unit), 1.0)
         return Order(
-            counts, draws, square, power, level, 2, means, loss, most, unit, per_row=per_row
-        )
+            counts, draws, square, self.deviance.power, level, 2, unit * self.means,
+            self.deviance, self.most, unit, per_row=per_row,
+        )  # fmt: skip
 
     @staticmethod
     def loss_matrix() -> Ints:

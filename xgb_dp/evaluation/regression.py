@@ -454,10 +454,6 @@ class Regression(ModelKind):
         return self.share * self.limits.rest
 
     @property
-    def _within(self) -> tuple[float, float] | None:
-        return self.target if self.narrowed else None
-
-    @property
     def _moments(self) -> tuple[Moment, ...]:
         """Moments of errors and, if its bounds are known, of the target."""
         if self.levels:
@@ -494,9 +490,8 @@ class Regression(ModelKind):
         return matrices + limits
 
     def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
-        exposures = None
-        if isinstance(predictions, tuple):
-            predictions, exposures = predictions
+        pair = predictions if isinstance(predictions, tuple) else (predictions, 1.0)
+        predictions, exposures = pair
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
         # Clip labels as in training, so that errors and targets refer to the same labels. Quantile
         # regression compares the original labels.
@@ -534,7 +529,7 @@ class Regression(ModelKind):
         rows = float(totals.totals[0]), float(totals.noise[0, 0])
         known: dict[str, Any] = {
             "beyond": self.limits.read(beyond, self.share, noise, rows, level),
-            "within": self._within,
+            "within": self.target if self.narrowed else None,
         }
         if self.levels:
             read = [Moments.read(moments, block, noise, weights, level) for block in sums]

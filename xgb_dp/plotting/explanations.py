@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from ..record.model_card import column_names, importance, private_booster
 from .reports import labelled, new_axes
 
 Floats = npt.NDArray[np.float64]
+_Parts: TypeAlias = "Sequence[tuple[StoredTree, _LeafNoise]]"
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,9 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
             )
         for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
-    known = read_category_names(booster)
-    columns = booster.feature_names or range(len(names))  # as `known` is indexed
+    known = {f: tuple(known) for f, known in read_category_names(booster).items()}
     return [
-        _shape(names[f], f, by_feature[f], tuple(known.get(columns[f], ())))
+        _shape(names[f], f, by_feature[f], known.get(names[f], known.get(f, ())))
         for f in sorted(by_feature)
     ]
 
@@ -184,12 +184,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
     return noise
 
 
-def _shape(
-    name: str,
-    feature: int,
-    parts: Sequence[tuple[StoredTree, _LeafNoise]],
-    names: tuple[Any, ...],
-) -> ShapeFunction:
+def _shape(name: str, feature: int, parts: _Parts, names: tuple[Any, ...]) -> ShapeFunction:
     edges = np.unique(
         [
             float(np.float32(tree.conditions[node]))
@@ -270,16 +265,14 @@ def plot_shapes(
 def _draw(ax: Any, shape: ShapeFunction) -> None:
     low, high = shape.values - 2 * shape.std, shape.values + 2 * shape.std
     if shape.categories:
-        names = list(map(str, shape.names or range(shape.categories)))
+        names = shape.names or range(shape.categories)
         # With few or no rows, the noise of "other" would hide all effects.
-        kept = [
-            i for i, name in enumerate(names)
-            if name != "other" or not shape.std[i] > np.ptp(shape.values)
-        ]  # fmt: skip
+        hidden = shape.std > np.ptp(shape.values)
+        kept = [i for i, name in enumerate(names) if name != "other" or not hidden[i]]
         label = "effect ± 2 standard deviations of the noise"
         bars = {"yerr": 2 * shape.std[kept], "color": "C0", "alpha": 0.7, "label": label}
         ax.bar(range(len(kept)), shape.values[kept], **bars)
-        ax.set_xticks(range(len(kept)), [names[i] for i in kept], rotation=30, ha="right")
+        ax.set_xticks(range(len(kept)), [str(names[i]) for i in kept], rotation=30, ha="right")
     else:
         margin = 0.05 * float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 0.1
         ends = shape.edges[[0, -1]] + [-margin, margin] if len(shape.edges) else (-1.0, 1.0)

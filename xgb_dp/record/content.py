@@ -215,11 +215,7 @@ def needs_margins(booster: Any) -> bool:
 
 
 def check_margins(booster: Any, margin: Any) -> None:
-    """Check that rows have base margins if a model was trained with them.
-
-    Raises:
-        PrivacyParameterError: The margins are missing.
-    """
+    """Check that rows have base margins if a model was trained with them."""
     if margin is None and needs_margins(booster):
         raise PrivacyParameterError(
             "The model was trained with base margins, so its predictions need them too. Pass "

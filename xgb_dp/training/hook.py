@@ -96,16 +96,10 @@ class _HoldIds(TrainingCallback):
 
 
 def check_prediction(booster: Any, rows: Any, margin: Any) -> None:
-    """Check the columns and base margins of the rows that ``xgboost.Booster`` predicts.
-
-    Args:
-        booster: The model; private.
-        rows: A DMatrix, which has its own margins, or the rows of ``inplace_predict``.
-        margin: Base margins of the rows, True if they do not matter, or None.
-    """
+    """Check the columns and base margins of rows before a private booster predicts them."""
     check_columns(booster, rows)
     if margin is None and hasattr(rows, "get_base_margin"):
-        margin = True if rows.get_base_margin().size or not rows.num_row() else None
+        margin = rows.get_base_margin().size > 0 or rows.num_row() == 0 or None
     check_margins(booster, margin)
 
 
