@@ -287,9 +287,9 @@ def test_a_forked_process_is_booked(budget):
         pid = os.fork()
         if pid == 0:
             try:  # not a training: OpenMP does not survive a fork
-                authorization.Context.current().authorize(
-                    [GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True, unit=Unit()
-                )
+                events = (GaussianEvent("mean", 1, 1 << 10, 1, 1),)
+                request = authorization.ReleaseRequest(events, True, Unit())
+                authorization.Context.current().authorize(request)
                 os._exit(0)
             except BaseException:
                 os._exit(1)

@@ -676,13 +676,14 @@ def claim_and_draw(
     budget: Budget | str | os.PathLike[str] | None,
     note: str,
     *,
+    unit: Unit,
     delta: float | None = None,
-    unit: Unit | None = None,
     part: SplitPart | None = None,
 ) -> tuple[T, str | None]:
     """Charge a release, then make it; a crash in between wastes budget but leaks nothing."""
     if budget is None:
-        [entry] = Context.current().authorize(events, private=True, unit=unit, part=part)
+        request = ReleaseRequest(tuple(events), True, unit, part)
+        [entry] = Context.current().authorize(request)
         return release(), entry
     budget = as_budget(budget)
     name = budget.reserve(events, note, delta=delta, unit=unit, part=part)

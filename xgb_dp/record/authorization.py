@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, Protocol, TypeAlias
 
-from ..accounting import Event, Unit, one_unit
+from ..accounting import Event, Unit
 from ..data.ids import SplitPart
 from ..engine.fixed_noise import noise_key
 from ..errors import POLICY, BudgetError
@@ -128,15 +128,7 @@ class Context:
         """Whether a budget or a selection authorizes releases."""
         return _is_open(self.held)
 
-    def authorize(
-        self,
-        events: Sequence[Event],
-        *,
-        private: bool,
-        unit: Unit | None = None,
-        part: SplitPart | None = None,
-        earlier: Sequence[RecordedRelease] = (),
-    ) -> tuple[str | None, ...]:
+    def authorize(self, release: ReleaseRequest) -> tuple[str | None, ...]:
         """Request authorization of a release from the active budget or selection, if any.
 
         Privacy: reads no data.
@@ -154,10 +146,8 @@ class Context:
                 "inside the block, or open a block in the thread or task itself."
             )
         else:
-            unit = Unit(one_unit(events)) if unit is None else unit
-            request = ReleaseRequest(tuple(events), private, unit, part, tuple(earlier))
-            names = self.held.authorize(request)
-        return tuple(names) or (*(old.entry for old in earlier), None)
+            names = self.held.authorize(release)
+        return tuple(names) or (*(old.entry for old in release.earlier), None)
 
     def check_before(self, release: ReleaseRequest) -> None:
         """Refuse a release that would not be authorized. Records nothing and reads no data.

@@ -547,11 +547,6 @@ class Ledger:
             **({"content": dict(self.content)} if self.content else {}),
         }
 
-    def starting_from(self, start: PublicStart) -> Ledger:
-        """Return the ledger with a start for its only training."""
-        [training] = self.trainings
-        return replace(self, trainings=(replace(training, start=start),))
-
     @property
     def is_complete(self) -> bool:
         """Whether every training has finished and lists its trees; False for a checkpoint."""

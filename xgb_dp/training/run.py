@@ -233,13 +233,7 @@ class Training:
         try:
             if masked:
                 workers.check_together(self._check_budget)
-            entries = self.context.authorize(
-                self.draws.claimed,
-                private=self.private,
-                unit=self.settings.privacy_unit,
-                part=self.part,
-                earlier=self._released,
-            )
+            entries = self.context.authorize(self._request)
             draw = partial(self.draws.release, dtrain)
             return self._in_unit(draw)._started(draw, [dtrain, *evals], entries)
         except BaseException:
@@ -310,17 +304,17 @@ class Training:
         return low, callback
 
     @property
-    def _released(self) -> tuple[RecordedRelease, ...]:
-        """Earlier releases that the model depends on: continued trainings and column discovery."""
+    def _request(self) -> ReleaseRequest:
+        """The releases of every plan, after those of continued trainings and column discovery."""
+        s, events = self.settings, self.draws.claimed
         continued = () if self.earlier is None else self.earlier.releases
-        return (*continued, *released_by(self.settings["dp_discovered"]))
+        earlier = (*continued, *released_by(s["dp_discovered"]))
+        return ReleaseRequest(events, self.private, s.privacy_unit, self.part, earlier)
 
     def _check_budget(self) -> None:
         """Check the budget of this party before any party records the training."""
-        unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
-            request = ReleaseRequest(events, self.private, unit, self.part, self._released)
-            self.context.check_before(request)
+            self.context.check_before(self._request)
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "
@@ -402,7 +396,8 @@ class LedgerCallback(TrainingCallback):
             self.first = None  # also frees the matrices
             if names := ledger.tree_names(model):
                 start = PublicStart.of(names, len(names), released=True)
-                self.claimed = self.claimed.starting_from(start)
+                [only] = self.claimed.trainings
+                self.claimed = replace(self.claimed, trainings=(replace(only, start=start),))
         self.prepare(model)
         self.opened = model.attr(ledger.ATTRIBUTE)
         native.open_claim(self.dtrain, self.opened)
