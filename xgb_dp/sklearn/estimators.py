@@ -340,8 +340,8 @@ class PrivateEstimator(XGBModel):
         person_rows = self._rows_of_persons(X, y, privacy_id, given)
         with person_rows as (features, y, arguments):
             if eval_set:
-                kwargs["eval_set"] = [(self._coded(a), encode_y(b, classes)) for a, b in eval_set]
-            rows, labels = self._coded(features), encode_y(y, classes)
+                kwargs["eval_set"] = [(self._read(a), encode_y(b, classes)) for a, b in eval_set]
+            rows, labels = self._read(features), encode_y(y, classes)
             try:
                 with charging(type(self).__name__):
                     super().fit(rows, labels, **arguments, **kwargs)
@@ -396,7 +396,7 @@ class PrivateEstimator(XGBModel):
                     "`epsilon` or `delta` is missing. Pass both to the estimator."
                 )
             labels = encode_y(y, classes)
-            matrix = self._matrix(self._coded(features), labels, arguments)
+            matrix = self._matrix(self._read(features), labels, arguments)
             result = select(
                 params,
                 split_matrix(matrix, self._part, self._persons),
@@ -478,14 +478,10 @@ class PrivateEstimator(XGBModel):
             X, _ = without_column(X, self._id_column)
         return X
 
-    def _coded(self, X: Any) -> Any:
-        """Encode a table for training, without the privacy id column."""
+    def _read(self, X: Any) -> Any:
+        """Return the features of a training table, read by the schema if there is one."""
         X = self._without_ids(X)
-        if self._domain is not None:
-            X = self._domain.read_table(X)
-        coded = read_data(prepare_table, X, read_one(self.get_xgb_params(), "dp_categories"))
-        check_shape(coded)
-        return coded
+        return X if self._domain is None else self._domain.read_table(X)
 
     def _codes(self, X: Any) -> Any:
         """Return rows as the numbers that the fitted model reads, without the privacy id column.
