@@ -330,18 +330,6 @@ def _arrow_type(kind: Any) -> str:
     return next((name for test, name in tests if test(kind)), other)
 
 
-_TWICE = (
-    "A row has two entries in one column. Store every cell of a sparse matrix once, and drop or "
-    "fix such rows one by one."
-)
-_OUTSIDE = (
-    "A row has an entry in a column outside the matrix, or an entry lies outside all rows. Set "
-    "the shape of the matrix to its number of columns, and drop such rows."
-)
-_BLOCKS = (
-    "A sparse matrix in BSR format stores zeros that fill up a block, so whether a cell is 0 or "
-    "missing depends on other rows. Convert it to CSR: matrix.tocsr()."
-)
 _ILL_FORMED = (
     "A row of the sparse matrix is malformed: `indptr`, `indices` and `data` are inconsistent. "
     "Rebuild the matrix from its cells."
@@ -361,19 +349,28 @@ def check_sparse(table: Any) -> None:
     if not is_sparse(table) or len(table.shape) != 2:
         return
     if table.format == "bsr":
-        raise PrivacyParameterError(_BLOCKS)
+        raise PrivacyParameterError(
+            "A sparse matrix in BSR format stores zeros that fill up a block, so whether a cell is "
+            "0 or missing depends on other rows. Convert it to CSR: matrix.tocsr()."
+        )
     if table.format == "dia":  # SciPy rejects repeated offsets and ignores entries out of range
         return
     lines, places = _entries(table)
     n_lines, n_places = table.shape[::-1] if table.format == "csc" else table.shape
     inside = (lines >= 0) & (lines < n_lines) & (places >= 0) & (places < n_places)
     if not inside.all():
-        raise RowDomainError(_OUTSIDE)
+        raise RowDomainError(
+            "A row has an entry in a column outside the matrix, or an entry lies outside all rows. "
+            "Set the shape of the matrix to its number of columns, and drop such rows."
+        )
     if _is_rising(lines, places):
         return
     order = np.lexsort((places, lines))
     if not _is_rising(lines[order], places[order]):
-        raise RowDomainError(_TWICE)
+        raise RowDomainError(
+            "A row has two entries in one column. Store every cell of a sparse matrix once, and "
+            "drop or fix such rows one by one."
+        )
 
 
 def _is_rising(lines: Integers, places: Integers) -> bool:

@@ -392,9 +392,8 @@ class Discovery:
             PrivacyParameterError: The extension is unknown; see also :meth:`schema`.
         """
         file = Path(path)
-        content = self.schema(target, **how)
         if file.suffix.lower() == ".json":
-            text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+            text = json.dumps(self.schema(target, **how), indent=2, allow_nan=False) + "\n"
         elif file.suffix.lower() in (".yaml", ".yml"):
             text = self.to_yaml(target, **how)
         else:

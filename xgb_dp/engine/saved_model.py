@@ -456,16 +456,12 @@ def complete_tree(
         "split_indices": columns + [0] * leaves,
         "split_type": [0] * len(nodes),
         "sum_hessian": _shortest(covers),
-        "tree_param": _param(width, len(nodes)),
-    }
-
-
-def _param(width: int, nodes: int) -> dict[str, str]:
-    return {
-        "num_deleted": "0",
-        "num_feature": str(width),
-        "num_nodes": str(nodes),
-        "size_leaf_vector": "1",
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(width),
+            "num_nodes": str(len(nodes)),
+            "size_leaf_vector": "1",
+        },
     }
 
 

@@ -122,9 +122,8 @@ def check_together(check: Callable[[], T]) -> T:
     if failure is not None:  # even if another worker claims that no check failed
         raise failure
     if received is not None:
-        name, reason = (
-            received if isinstance(received, list) and len(received) == 2 else ("", received)
-        )
+        pair = isinstance(received, list) and len(received) == 2
+        name, reason = received if pair else ("", received)
         kind = next((e for e in _SHARED if e.__name__ == name), RowDomainError)
         raise kind(f"On another worker: {reason}")
     return result

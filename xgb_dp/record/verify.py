@@ -270,13 +270,8 @@ def verify(
     not_covered = sorted({*uncovered(saved, ledger, data)} - allowed)
     not_covered += [f"step {name}" for name, _ in fitted_in(model)]
     more = [f"not covered: {', '.join(not_covered)}"] if not_covered else []
-    checks.append(
-        _check(
-            "content",
-            more,
-            "the file contains only the model, and the ledger has digests of all its parts",
-        )
-    )
+    covered = "the file contains only the model, and the ledger has digests of all its parts"
+    checks.append(_check("content", more, covered))
     queried["epsilon"] = json_number(epsilon)
     extra = _describe_file(saved, ledger) | {"query": queried, "not_covered": not_covered}
     verdict = "passed" if all(check.passed for check in checks) else "failed"

@@ -85,11 +85,6 @@ def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
         ) from None
 
 
-def _same_persons(discovery: str | None, training: str | None) -> bool:
-    """Whether two id columns may be the same; an unnamed column matches every column."""
-    return discovery is None or training is None or discovery == training
-
-
 def _public_data(name: str, value: Any, s: Config) -> bool:
     """Whether public rows were passed; the rows themselves were removed from the parameters."""
     if isinstance(value, bool):
@@ -172,8 +167,9 @@ RULES = (
          "and person), so their costs cannot be added. Pass ids ({`dp_privacy_id`}) to both, or to "
          "neither."),
     Rule("ids of the column discovery",
+         # An unnamed column may be every column.
          lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name == s.unit
-         and not _same_persons(s["dp_discovered"]["unit"].column, s.privacy_unit.column),
+         and len({s["dp_discovered"]["unit"].column, s.privacy_unit.column} - {None}) > 1,
          "`dp_discovered`: the column discovery and the training use different id columns. One id "
          "in one column may match several ids in the other, so their costs cannot be added. Use "
          "the same id column for both."),

@@ -152,11 +152,9 @@ def present_from_sums(noise: Calibration, sums: list[int]) -> float:
 def _of_classes(s: Config, label: float) -> float:
     """Compute the intercept of a binary objective from the mean of its labels, -1 and 1."""
     share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
-    return share if s["objective"] == "binary:logistic" else _logit(share)
-
-
-def _logit(share: float) -> float:
-    """Convert a probability to a margin in 32-bit floats, as XGBoost does."""
+    if s["objective"] == "binary:logistic":
+        return share
+    # A margin in 32-bit floats, as XGBoost computes it.
     odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
     return -float(np.float32(math.log(float(odds))))
 
