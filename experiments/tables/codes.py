@@ -24,18 +24,18 @@ NUMBERS, EXAMINED = "as numbers", "examined"
 
 def examined(parts: Split, names: list[str], epsilon: float, delta: float) -> tuple[Split, Any]:
     """Columns whose categories are released, and the parameters that declare them."""
-    found = xgb_dp.discover(
+    discovery = xgb_dp.discover(
         parts.x_train[names].astype("object"),
         dict.fromkeys(names, "text"),
         epsilon=epsilon,
         delta=delta,
     )
     x_train, x_test = (
-        x.drop(columns=names).join(found.apply(x[names].astype("object")))
+        x.drop(columns=names).join(discovery.apply(x[names].astype("object")))
         for x in (parts.x_train, parts.x_test)
     )
     declared = {k: v for k, v in parts.categories.items() if k not in names}
-    params = found.params()
+    params = discovery.params()
     params["dp_categories"] = declared | params.get("dp_categories", {})
     return replace(parts, x_train=x_train, x_test=x_test), params
 
