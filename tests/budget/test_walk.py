@@ -18,7 +18,8 @@ def rows() -> tuple[pd.DataFrame, Any]:
     """The first years of the health insurance experiment, and whether somebody saw a doctor."""
     table = datasets.randhie.load_pandas().data.iloc[:8000].reset_index(drop=True)
     poor, fair, good = (table.pop(name) > 0 for name in ("hlthp", "hlthf", "hlthg"))
-    table["health"] = np.select([poor, fair, good], ["poor", "fair", "good"], "excellent")
+    health = np.select([poor, fair, good], ["poor", "fair", "good"], "excellent")
+    table["health"] = pd.array(health, dtype="string")
     return table, (table.pop("mdvis") > 0).astype(int)
 
 
@@ -58,7 +59,8 @@ def test_the_plan_fits(tmp_path, epsilon, selection, split):
     plan = budget.plan(split=split)
     assert list(plan) == ["discover", "train", "evaluate", *(["select"] if selection else [])]
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.integers(18, 90, 400), "town": rng.choice(["a", "b"], 400)})
+    town = pd.array(rng.choice(["a", "b"], 400), dtype="string")
+    table = pd.DataFrame({"age": rng.integers(18, 90, 400), "town": town})
     xgb_dp.discover(table, **plan["discover"], budget=budget)
     params = PARAMS | {f"dp_{name}": value for name, value in plan["train"].items()}
     matrix = xgb.DMatrix(table[["age"]], table["age"] > 50)
