@@ -46,12 +46,14 @@ class ExactLevels {
     gradients_ = gradients;
     branchings_.clear();
     rows_.Reset(ctx_, pages_);
+    bool has_all =
+        this->EndsAtOnce() && (std::is_same_v<Sum, LocalSum> || release_.HasAllRows());
     while (classes_.size() < gradients.size()) {
       if (!scratch_ || !this->EndsAtOnce()) {
         scratch_ = std::make_shared<typename DenseHistograms<Sum>::Scratch>();
       }
       classes_.push_back(
-          {{ctx_, release_, pages_.Offsets(), largest_, scratch_, gradients.size() > 1},
+          {{ctx_, release_, pages_.Offsets(), largest_, scratch_, gradients.size() > 1, has_all},
            {ctx_, release_, pages_.Offsets(), largest_},
            {}});
     }

@@ -1,6 +1,6 @@
 #include "plugin_cpp/grow/node_histograms.h"
 
-#include <algorithm>    // for all_of, clamp, copy, copy_n, fill_n, find, max, min, transform
+#include <algorithm>    // for all_of, clamp, copy, fill_n, find, max, min, transform
 #include <cstdlib>      // for abs
 #include <cstring>      // for memcpy
 #include <limits>       // for numeric_limits
@@ -17,7 +17,7 @@ constexpr std::size_t kRowsPerBlock = 8192;
 // Features summed together: their words fit the L2 cache, and rows are read few times.
 constexpr std::size_t kFeaturesPerTile = 64;
 constexpr std::size_t kOffsetsPerTile = kFeaturesPerTile * ((1U << 8) + 1);
-constexpr std::size_t kFeaturesAtOnce = 8;
+constexpr std::size_t kFeaturesAtOnce = 4;
 constexpr std::size_t kRowsAhead = 24;
 constexpr std::size_t kWordsPerLine = kCacheLineBytes / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
@@ -59,12 +59,18 @@ void WithTile(DenseCodes<CodeT> const&, BinTile const& tile, Fn&& fn) {
   }
 }
 
-template <typename CodeT, typename Tile>
-void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
-              common::Span<std::uint32_t const> rows, PackedPair const* gpair, PackedPair* words) {
-  auto n = rows.size();
+/** @brief Consecutive rows, which the processor prefetches itself. */
+struct RowRun {
+  std::size_t first;
+
+  std::size_t operator[](std::size_t i) const { return first + i; }
+};
+
+template <typename CodeT, typename Tile, typename Rows>
+void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile, Rows const& rows, std::size_t n,
+              PackedPair const* gpair, PackedPair* words) {
   for (std::size_t i = 0; i < n; ++i) {
-    if (i + kRowsAhead < n) {
+    if (!std::is_same_v<Rows, RowRun> && i + kRowsAhead < n) {
       auto next = rows[i + kRowsAhead];
       Prefetch(gpair + next);
       codes.Prefetch(next, tile.begin, tile.end);
@@ -86,15 +92,18 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
   }
 }
 
-/** @brief Add the words of a table to the sums of its bins, and reset the words. */
-template <typename Tile>
-void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, LocalSum* sums) {
+void Take(PackedPair word, LocalSum* sum) { *sum += word.Sum(); }
+void Take(PackedPair word, PackedPair* sum) { *sum = word; }  // of all rows of a node
+
+/** @brief Add the words of a table to the sums of its bins, or set them, and reset the words. */
+template <typename Tile, typename Out>
+void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, Out* sums) {
   for (auto f = tile.begin; f < tile.end; ++f) {
     auto* feature_words = words + tile[f];
     auto* out = sums + (offsets[f] - f);
     auto n_bins = offsets.NumBins(f);
     for (std::size_t i = 0; i < n_bins; ++i) {
-      out[i] += feature_words[i].Sum();
+      Take(feature_words[i], out + i);
     }
     std::fill_n(feature_words, n_bins + 1, PackedPair{});
   }
@@ -104,6 +113,18 @@ template <typename Sum>
 bool FitsWord(Sum const& sum) {
   return std::abs(sum.grad) <= PackedPair::kLimit && sum.hess >= 0 &&
          sum.hess <= PackedPair::kLimit;
+}
+
+/** @brief Convert sums to words modulo 2^64, and words that are sums to sums. */
+template <typename Out, typename In>
+Out Convert(In const& in) {
+  if constexpr (std::is_same_v<Out, In>) {
+    return in;
+  } else if constexpr (std::is_same_v<In, PackedPair>) {
+    return UnpackTo<Out>(in);
+  } else {
+    return Out{in.grad, in.hess};
+  }
 }
 
 /** @param mark Function to call with the offset of each entry. */
@@ -190,6 +211,14 @@ std::vector<Level::RowBlock> Level::MakeBlocks(std::size_t p, RowSets const& row
   return blocks;
 }
 
+bool Level::FitsWords(std::size_t p, RowSets const& rows) const {
+  auto fits = [&](bst_node_t nidx) { return rows.Rows(p, nidx).size() <= rows_per_block_; };
+  return std::all_of(summed_.cbegin(), summed_.cend(), fits) &&
+         std::all_of(families_.cbegin(), families_.cend(), [&](Siblings const& family) {
+           return fits(family.nodes[family.heaviest]);
+         });
+}
+
 std::size_t Level::IndexOf(bst_node_t nidx) const {
   auto it = std::find(nodes_.cbegin(), nodes_.cend(), nidx);
   CHECK(it != nodes_.cend());
@@ -199,11 +228,13 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 template <typename Sum>
 DenseHistograms<Sum>::DenseHistograms(Context const* ctx, Release const& release,
                                       BinOffsets const& offsets, std::int64_t largest,
-                                      std::shared_ptr<Scratch> scratch, bool is_small)
+                                      std::shared_ptr<Scratch> scratch, bool is_small,
+                                      bool has_all)
     : Level{ctx, release, offsets, largest},
       tiles_{{0, 0}},
       n_bins_{offsets.Size() - offsets.NumFeatures()},
       is_small_{is_small},
+      has_all_{has_all},
       scratch_{std::move(scratch)} {
   for (std::size_t f = 0; f < offsets.NumFeatures(); ++f) {
     auto begin = tiles_.back().begin;
@@ -220,28 +251,57 @@ void DenseHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const
                                std::vector<PackedPair> const& gpair) {
   auto blocks = this->MakeBlocks(p, rows);
   auto const* pairs = gpair.data() + page.base_row;
-  scratch_->local.resize(summed_.size() * n_bins_);
+  fits_ = has_all_ && this->FitsWords(p, rows);
+  if (fits_) {
+    auto n = (summed_.size() + families_.size()) * n_bins_;
+    auto& packed = scratch_->packed;
+    packed.resize(std::max(packed.size(), n));
+    for (std::size_t k = 0; k < summed_.size(); ++k) {
+      if (rows.Rows(p, summed_[k]).empty()) {
+        std::fill_n(packed.begin() + k * n_bins_, n_bins_, PackedPair{});
+      }
+    }
+    this->AddRows(blocks, page, pairs, packed.data());  // one block for each node with rows
+  } else {
+    scratch_->local.resize(summed_.size() * n_bins_);
+    this->AddRows(blocks, page, pairs, scratch_->local.data());
+  }
+}
+
+template <typename Sum>
+template <typename Out>
+void DenseHistograms<Sum>::AddRows(std::vector<RowBlock> const& blocks, BinPage const& page,
+                                   PackedPair const* pairs, Out* sums) {
   scratch_->words.resize(ctx_->Threads());
   std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
     auto& buffer = scratch_->words[omp_get_thread_num()];
+    auto const& rows = blocks[b].rows;
     auto sum = [&](auto const& tile, auto&& rows_to_words) {
       buffer.resize(std::max(buffer.size(), tile[tile.end]));
       rows_to_words(buffer.data());
       // Sums of integers do not depend on the order of threads.
       std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-      MoveSums(offsets_, tile, buffer.data(), scratch_->local.data() + blocks[b].node * n_bins_);
+      MoveSums(offsets_, tile, buffer.data(), sums + blocks[b].node * n_bins_);
     };
     if (!page.IsDense()) {
       sum(BinTile{offsets_, 0, offsets_.NumFeatures()}, [&](auto* words) {
-        SumSparse(page, blocks[b].rows, pairs, words, [](std::uint32_t) {});
+        SumSparse(page, rows, pairs, words, [](std::uint32_t) {});
       });
       return;
     }
+    // Rows are in ascending order.
+    bool is_run = rows.back() - rows.front() + 1 == rows.size();
     WithDenseCodes(page, [&](auto const& codes) {
       for (auto const& [begin, end] : tiles_) {
         WithTile(codes, {offsets_, begin, end}, [&](auto const& tile) {
-          sum(tile, [&](auto* words) { SumDense(codes, tile, blocks[b].rows, pairs, words); });
+          sum(tile, [&](auto* words) {
+            if (is_run) {
+              SumDense(codes, tile, RowRun{rows.front()}, rows.size(), pairs, words);
+            } else {
+              SumDense(codes, tile, rows.data(), rows.size(), pairs, words);
+            }
+          });
         });
       }
     });
@@ -249,25 +309,16 @@ void DenseHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const
 }
 
 template <typename Sum>
-void DenseHistograms<Sum>::End() {
-  // The level above is still in use. Both keep their memory between trees.
-  auto& local = scratch_->local;
-  auto& below = scratch_->below;
-  local.resize(summed_.size() * n_bins_);
-  below.resize((summed_.size() + families_.size()) * n_bins_);
-  if constexpr (std::is_same_v<Sum, GlobalSum>) {
-    release_.SumOverWorkers(&local, below.data());
-  } else {
-    std::copy(local.cbegin(), local.cend(), below.begin());
-  }
-  local.clear();
-  auto const* others = below.data();
-  auto* rest = below.data() + summed_.size() * n_bins_;
+template <typename Out>
+void DenseHistograms<Sum>::SubtractSiblings(Out* below) const {
+  auto const* others = below;
+  auto* rest = below + summed_.size() * n_bins_;
   for (auto const& family : families_) {
     if (auto const* words = this->Words(family.parent)) {
-      std::transform(words, words + n_bins_, rest, UnpackTo<Sum>);
+      std::transform(words, words + n_bins_, rest, Convert<Out, PackedPair>);
     } else {
-      std::copy_n((*this)[family.parent].data(), n_bins_, rest);
+      auto const* sums = (*this)[family.parent].data();
+      std::transform(sums, sums + n_bins_, rest, Convert<Out, Sum>);
     }
     for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
       for (std::size_t i = 0; i < n_bins_; ++i) {
@@ -276,12 +327,34 @@ void DenseHistograms<Sum>::End() {
     }
     rest += n_bins_;
   }
+}
+
+template <typename Sum>
+void DenseHistograms<Sum>::End() {
+  // The level above is still in use. Both keep their memory between trees.
+  auto& [below, local, packed, unused] = *scratch_;
+  if (fits_) {
+    this->SubtractSiblings(packed.data());
+    this->EndNodes();
+    std::swap(words_, packed);
+    is_packed_ = true;
+    return;
+  }
+  auto n = (summed_.size() + families_.size()) * n_bins_;
+  local.resize(summed_.size() * n_bins_);
+  below.resize(std::max(below.size(), n));  // a smaller size would clear memory in the next tree
+  if constexpr (std::is_same_v<Sum, GlobalSum>) {
+    release_.SumOverWorkers(&local, below.data());
+  } else {
+    std::copy(local.cbegin(), local.cend(), below.begin());
+  }
+  local.clear();
+  this->SubtractSiblings(below.data());
   this->EndNodes();
-  words_.clear();
-  if (is_small_ && std::all_of(below.cbegin(), below.cend(), FitsWord<Sum>)) {
-    words_.resize(below.size());
-    std::transform(below.cbegin(), below.cend(), words_.begin(),
-                   [](Sum const& sum) { return PackedPair{sum.grad, sum.hess}; });
+  is_packed_ = is_small_ && std::all_of(below.cbegin(), below.cbegin() + n, FitsWord<Sum>);
+  if (is_packed_) {
+    words_.resize(n);
+    std::transform(below.cbegin(), below.cbegin() + n, words_.begin(), Convert<PackedPair, Sum>);
   } else {
     std::swap(sums_, below);
   }

@@ -4,7 +4,7 @@
  * The gradient and Hessian of a row are packed into one 64-bit word, so a single addition sums
  * both, and the bins of a block of rows take half the cache of floating-point pairs. Sums are exact
  * in any order of rows, threads, pages and workers, so the histogram of the heaviest sibling is
- * exactly the parent's minus the others.
+ * exactly the parent's minus the others. Nodes with few rows need no wider sums than their words.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -51,6 +51,8 @@ class Level {
   };
   /** @brief Split the rows of the summed nodes in a page into blocks that cannot overflow sums. */
   [[nodiscard]] std::vector<RowBlock> MakeBlocks(std::size_t p, RowSets const& rows) const;
+  /** @brief Whether every node of the level has too few rows in a page to overflow a word. */
+  [[nodiscard]] bool FitsWords(std::size_t p, RowSets const& rows) const;
   /** @brief Index of a node in the last complete level. */
   [[nodiscard]] std::size_t IndexOf(bst_node_t nidx) const;
   /** @brief Set the nodes of the complete level: the summed ones, then the heaviest siblings. */
@@ -78,14 +80,17 @@ class DenseHistograms : public Level {
   struct Scratch {
     std::vector<Sum> below;                      // sums of the level in progress
     std::vector<LocalSum> local;                 // of the summed nodes
+    std::vector<PackedPair> packed;              // below, if it fits words
     std::vector<std::vector<PackedPair>> words;  // of each thread
   };
   /**
    * @param scratch  Shared by the classes. Each must end its level before the next one begins.
    * @param is_small Whether sums are packed into words if they fit.
+   * @param has_all  Whether one page has all rows that are summed.
    */
   DenseHistograms(Context const* ctx, Release const& release, BinOffsets const& offsets,
-                  std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small);
+                  std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small,
+                  bool has_all);
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
            std::vector<PackedPair> const& gpair);
@@ -94,13 +99,13 @@ class DenseHistograms : public Level {
 
   /** @brief The sums of a node; empty if they are packed into Words. */
   [[nodiscard]] common::Span<Sum const> operator[](bst_node_t nidx) const {
-    if (!words_.empty()) {
+    if (is_packed_) {
       return {};
     }
     return {sums_.data() + this->IndexOf(nidx) * n_bins_, n_bins_};
   }
   [[nodiscard]] PackedPair const* Words(bst_node_t nidx) const {
-    return words_.empty() ? nullptr : words_.data() + this->IndexOf(nidx) * n_bins_;
+    return is_packed_ ? words_.data() + this->IndexOf(nidx) * n_bins_ : nullptr;
   }
 
  private:
@@ -109,10 +114,19 @@ class DenseHistograms : public Level {
     std::size_t begin, end;
   };
 
+  template <typename Out>
+  void AddRows(std::vector<RowBlock> const& blocks, BinPage const& page, PackedPair const* pairs,
+               Out* sums);
+  /** @brief Set the heaviest siblings, which follow the summed nodes. */
+  template <typename Out>
+  void SubtractSiblings(Out* below) const;
+
   std::vector<Tile> tiles_;
   std::size_t n_bins_;
-  bool is_small_;
-  std::vector<Sum> sums_;  // or words_
+  bool is_small_, has_all_;
+  bool fits_{false};       // whether the level in progress is summed in words
+  bool is_packed_{false};  // whether the complete level has words instead of sums
+  std::vector<Sum> sums_;
   std::vector<PackedPair> words_;
   std::shared_ptr<Scratch> scratch_;
 };

@@ -32,7 +32,7 @@ struct RoundLoss {
 /**
  * @brief The integers of a row in one word, G 2^32 + H, so that one addition sums both.
  *
- * A sum of such words is correct while both sums stay below kLimit.
+ * A sum or difference of such words, modulo 2^64, is correct if both results are at most kLimit.
  */
 class PackedPair {
  public:
@@ -46,6 +46,11 @@ class PackedPair {
     word_ += that.word_;
     return *this;
   }
+  friend PackedPair operator-(PackedPair a, PackedPair b) {
+    a.word_ -= b.word_;
+    return a;
+  }
+  [[nodiscard]] std::int32_t Grad() const { return static_cast<std::int32_t>(word_ >> 32); }
   /** @brief Unpack both entries. H is never negative, so no borrow changes G. */
   [[nodiscard]] LocalSum Sum() const {
     return LocalSum{static_cast<std::int64_t>(word_) >> 32,
