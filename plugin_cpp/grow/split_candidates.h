@@ -56,6 +56,11 @@ class SplitCandidates {
     return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
   }
 
+  /** @brief The bins of a feature, of sums as words. */
+  template <typename Sum>
+  [[nodiscard]] PackedPair const* Words(bst_feature_t f, NodeSums<Sum> const& node) const {
+    return node.words + ptrs_[f];
+  }
   /** @brief Call fn(sum) for the bins of a feature; zero sums may be left out. */
   template <typename Sum, typename Fn>
   void ForEachSum(bst_feature_t f, NodeSums<Sum> const& node, Fn&& fn) const {
@@ -76,12 +81,13 @@ class SplitCandidates {
     if (!node.stored && !node.words) {
       return node.bins.subspan(ptrs_[f], this->NumBins(f));
     }
-    memory->assign(this->NumBins(f), Sum{});
     if (node.words) {
+      memory->resize(this->NumBins(f));
       std::transform(node.words + ptrs_[f], node.words + ptrs_[f + 1], memory->begin(),
                      UnpackTo<Sum>);
       return {memory->data(), memory->size()};
     }
+    memory->assign(this->NumBins(f), Sum{});
     // An entry for missing values follows the bins of each feature.
     auto first = ptrs_[f] + f;
     auto const& [begins, offsets, sums] = *node.stored;

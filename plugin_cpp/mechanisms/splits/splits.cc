@@ -30,6 +30,7 @@
 #include "plugin_cpp/random/exponential.h"         // for GroupedUtilities
 #include "plugin_cpp/random/public_words.h"        // for PublicWords
 #include "plugin_cpp/random/samplers.h"            // for UniformBelow, kMaxUniform
+#include "plugin_cpp/simd.h"                       // for XGB_DP_SIMD
 
 namespace xgboost::dp {
 namespace {
@@ -144,6 +145,21 @@ class NamedPartitions {
   std::vector<Split> made_;
 };
 
+/** @brief The sum of the gradients of some bins, and of their absolute values. */
+struct GradientSums {
+  std::int64_t sum, absolute;
+};
+
+XGB_DP_SIMD GradientSums SumGradients(PackedPair const* words, std::size_t n) {
+  GradientSums out{0, 0};
+  for (std::size_t i = 0; i < n; ++i) {
+    auto grad = words[i].Grad();
+    out.sum += grad;
+    out.absolute += std::abs(grad);
+  }
+  return out;
+}
+
 /** @brief Memory of a thread, reused for all features. */
 struct Workspace {
   NamedPartitions partitions;
@@ -160,8 +176,7 @@ class PartitionUtilities final : public GroupedUtilities {
   PartitionUtilities(Context const* ctx, Plan const& plan, SplitCandidates const& candidates,
                      ExactLevels<GlobalSum> const& levels, NamedPartitions const& partitions,
                      std::size_t n_splits)
-      : ctx_{ctx},
-        plan_{plan},
+      : plan_{plan},
         candidates_{candidates},
         levels_{levels},
         n_splits_{n_splits},
@@ -187,7 +202,7 @@ class PartitionUtilities final : public GroupedUtilities {
     if (!is_bounded_) {
       utilities_.resize(features.size() * per_group_);
     }
-    common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
+    common::ParallelFor(features.size(), this->NumThreads(), [&](auto j) {
       if (is_bounded_) {
         bounds_[j] = priors_[j] + this->UpperBound(features[j]);
         return;
@@ -213,7 +228,7 @@ class PartitionUtilities final : public GroupedUtilities {
       std::transform(groups.cbegin(), groups.cend(), out, [&](auto j) { return bounds_[j]; });
       return;
     }
-    common::ParallelFor(groups.size(), ctx_->Threads(), [&](auto k) {
+    common::ParallelFor(groups.size(), this->NumThreads(), [&](auto k) {
       auto& work = workspaces_[omp_get_thread_num()];
       this->Compute(groups[k], &work);
       out[k] = *std::max_element(work.utilities.cbegin(), work.utilities.cend());
@@ -221,6 +236,10 @@ class PartitionUtilities final : public GroupedUtilities {
   }
 
  private:
+  /** @brief The threads of the context, without a system call for each choice. */
+  [[nodiscard]] std::int32_t NumThreads() const {
+    return static_cast<std::int32_t>(workspaces_.size());
+  }
   /**
    * @brief The score of the finest partition, with a cell for each bin and for missing values.
    * Cells of other partitions are unions of these, and |G| is subadditive.
@@ -228,12 +247,16 @@ class PartitionUtilities final : public GroupedUtilities {
   [[nodiscard]] std::int64_t UpperBound(bst_feature_t f) const {
     std::int64_t bound = 0;
     for (auto const& sums : sums_) {
-      auto missing = sums.total.grad;
-      candidates_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
-        bound += std::abs(bin.grad);
-        missing -= bin.grad;
-      });
-      bound += std::abs(missing);
+      GradientSums bins{0, 0};
+      if (sums.words) {
+        bins = SumGradients(candidates_.Words(f, sums), candidates_.NumBins(f));
+      } else {
+        candidates_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
+          bins.sum += bin.grad;
+          bins.absolute += std::abs(bin.grad);
+        });
+      }
+      bound += bins.absolute + std::abs(sums.total.grad - bins.sum);
     }
     return bound;
   }
@@ -309,7 +332,6 @@ class PartitionUtilities final : public GroupedUtilities {
     }
   }
 
-  Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const& candidates_;
   ExactLevels<GlobalSum> const& levels_;
