@@ -20,6 +20,26 @@ constexpr double kSpread = 0.5;
 
 double LogOdds(double share) { return std::log(share / (1.0 - share)); }
 
+/** @brief Shares whose log-odds have equal distances. Most nodes of a tree use the same ones. */
+struct ShareGrid {
+  static constexpr std::size_t kPoints = 64;
+  double first{0}, last{0};  // shares
+  std::array<double, kPoints> odds, share;
+
+  void Set(double from, double to) {
+    if (from == first && to == last) {
+      return;
+    }
+    first = from;
+    last = to;
+    auto begin = LogOdds(from), step = (LogOdds(to) - begin) / (kPoints - 1);
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      odds[i] = begin + step * static_cast<double>(i);
+      share[i] = 1.0 / (1.0 + std::exp(-odds[i]));
+    }
+  }
+};
+
 struct MeasuredShare {
   double value;
   double deviation;
@@ -36,30 +56,27 @@ struct MeasuredShare {
    * @brief The posterior mean under a normal prior on the log-odds.
    *
    * @param spread Standard deviation of the prior; infinity for a uniform prior.
+   * @param grid   Shares of an earlier call.
    */
-  [[nodiscard]] double Mean(double centre, double spread) const {
+  [[nodiscard]] double Mean(double centre, double spread, ShareGrid* grid) const {
     if (!(deviation > 0)) {
       return std::clamp(value, 0.0, 1.0);
     }
-    constexpr std::size_t kPoints = 64;
     constexpr double kDeviations = 6.0;
     auto end = [&](double sign) {
-      return LogOdds(
-          std::clamp(value + sign * kDeviations * deviation, kMinShare, 1.0 - kMinShare));
+      return std::clamp(value + sign * kDeviations * deviation, kMinShare, 1.0 - kMinShare);
     };
-    auto begin = end(-1.0), step = (end(1.0) - begin) / (kPoints - 1);
-    std::array<double, kPoints> share, log_density;
-    for (std::size_t i = 0; i < kPoints; ++i) {
-      auto odds = begin + step * static_cast<double>(i);
-      share[i] = 1.0 / (1.0 + std::exp(-odds));
-      auto noise = (share[i] - value) / deviation, prior = (odds - centre) / spread;
+    grid->Set(end(-1.0), end(1.0));
+    std::array<double, ShareGrid::kPoints> log_density;
+    for (std::size_t i = 0; i < log_density.size(); ++i) {
+      auto noise = (grid->share[i] - value) / deviation, prior = (grid->odds[i] - centre) / spread;
       log_density[i] = -0.5 * (noise * noise + prior * prior);
     }
     auto top = *std::max_element(log_density.cbegin(), log_density.cend());
     double sum = 0, total = 0;
-    for (std::size_t i = 0; i < kPoints; ++i) {
+    for (std::size_t i = 0; i < log_density.size(); ++i) {
       auto density = std::exp(log_density[i] - top);
-      sum += density * share[i];
+      sum += density * grid->share[i];
       total += density;
     }
     return sum / total;
@@ -112,6 +129,7 @@ std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> con
   std::vector<double> covers(tree.NumNodes());
   auto const& root = sums[RegTree::kRoot];
   covers[RegTree::kRoot] = std::max({root.cover, std::sqrt(root.cover_noise2), kMinCover});
+  ShareGrid grid;
   for (auto const& [_, nodes] : groups) {
     double cover = 0;
     NodeSum left, right;
@@ -120,12 +138,12 @@ std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> con
       left = left + sums[view.LeftChild(nidx)];
       right = right + sums[view.RightChild(nidx)];
     }
-    auto common_share = MeasuredShare{cover, left, right}.Mean(0.0, kInf);
+    auto common_share = MeasuredShare{cover, left, right}.Mean(0.0, kInf, &grid);
     for (auto nidx : nodes) {
       auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
       auto share = nodes.size() == 1 ? common_share
                                      : MeasuredShare{covers[nidx], sums[l], sums[r]}.Mean(
-                                           LogOdds(common_share), kSpread);
+                                           LogOdds(common_share), kSpread, &grid);
       covers[l] = std::max(covers[nidx] * (1.0 - share), kMinCover);
       covers[r] = std::max(covers[nidx] * share, kMinCover);
     }
