@@ -1,9 +1,10 @@
 #include "plugin_cpp/grow/row_sets.h"
 
-#include <algorithm>  // for copy_n, max, min
-#include <array>      // for array
-#include <numeric>    // for iota
-#include <utility>    // for move
+#include <algorithm>   // for copy_n, max, min, transform
+#include <array>       // for array
+#include <functional>  // for plus
+#include <numeric>     // for iota
+#include <utility>     // for move
 
 #include "common/threading_utils.h"  // for ParallelFor
 #include "plugin_cpp/simd.h"         // for kCacheLineBytes, Prefetch, ResizeInLargePages
@@ -147,15 +148,17 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
     common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
-      auto at = block.at;
+      // Two counts by turns, as an addition waits for the last one to the same count.
+      std::array<std::array<std::size_t, kMaxChildren>, 2> counts{};
       // By value: a store of a byte could alias a captured reference.
-      auto to_child = [&at, child_of = branching.child_of.data(),
+      auto to_child = [&counts, child_of = branching.child_of.data(),
                        child = child_.data() + block.begin](auto i, auto code) {
         child[i] = child_of[code];
-        ++at[child[i]];
+        ++counts[i % 2][child[i]];
       };
       ForEachCode(codes, branching.feature, rows + block.begin, block.size, to_child);
-      block.at = at;
+      std::transform(counts[0].cbegin(), counts[0].cend(), counts[1].cbegin(), block.at.begin(),
+                     std::plus<>{});
     });
   });
 
