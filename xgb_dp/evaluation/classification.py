@@ -37,12 +37,22 @@ from .counts import (
     value_cells,
     value_points,
 )
-from .figures import Figure, Values, make_monotone, parse_share, top_sums, value_matrix
+from .figures import (
+    Figure,
+    Values,
+    figure_from_draws,
+    make_monotone,
+    parse_share,
+    quotient_from_draws,
+    top_sums,
+    value_matrix,
+)
 from .report import Cost, EvaluationReport
 from .rows import Groups, ModelKind, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
+Parts = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 _LEAST = 1e-9
 _PLAIN = (
@@ -125,8 +135,19 @@ class TwoClasses:
         """Estimated number of positive rows in each cell."""
         return self.posterior.mean[CELLS:]
 
+    @property
+    def counts(self) -> Floats:
+        """Estimated number of rows in each cell, negatives first."""
+        return self.posterior.mean
+
+    @property
+    def draws(self) -> Floats:
+        """Draws of `counts` that vary with the privacy noise."""
+        return self.posterior.draws
+
     @cached_property
-    def _sampled(self) -> Floats:
+    def sampled(self) -> Floats:
+        """Draws of `counts` that vary with privacy noise and sampling."""
         return self.posterior.sampled()
 
     def figure(self, of: Of, low: float = 0.0, high: float = 1.0) -> Figure:
@@ -137,12 +158,20 @@ class TwoClasses:
             low: Lowest possible value.
             high: Highest possible value.
         """
-        value = float(of(self.negatives, self.positives))
-        spread, noise = (
-            float(np.std(of(drawn[:, :CELLS], drawn[:, CELLS:])))
-            for drawn in (self._sampled, self.posterior.draws)
-        )
-        return Figure.around(value, spread, noise, self.level, low=low, high=high)
+        return figure_from_draws(self, lambda counts: of(*_by_class(counts)), low, high)
+
+    def quotient(self, parts: Parts, high: float = 1.0) -> Figure:
+        """Build a figure from a quotient, for which a denominator near 0 is no outlier.
+
+        Args:
+            parts: Function of the counts, as for `figure`, that returns numerator and denominator.
+            high: Highest possible value.
+        """
+
+        def both(counts: Floats) -> Floats:
+            return np.stack(parts(*_by_class(counts)), axis=-1)
+
+        return quotient_from_draws(self, both, 0.0, high)
 
     # --- figures -------------------------------------------------------------------------------
 
@@ -236,7 +265,7 @@ class TwoClasses:
 
     def _may_be_calibrated(self) -> bool:
         """Test whether the residuals of all bins may be noise (chi-squared test at `level`)."""
-        drawn, seen = self._residual(self._sampled), self._residual(self.posterior.mean)
+        drawn, seen = self._residual(self.sampled), self._residual(self.posterior.mean)
         spread = np.cov(drawn.T) + np.eye(BINS) * 1e-6
         distance = float(seen @ np.linalg.solve(spread, seen))
         return bool(distance <= 2.0 * gammaincinv(0.5 * BINS, self.level))
@@ -309,18 +338,18 @@ class TwoClasses:
     def precision(self, threshold: float | None = None) -> Figure:
         """Return the share of positives among rows with at least this probability."""
         up = self._selected(threshold)
-        return self.figure(lambda neg, pos: _ratio(pos @ up, (neg + pos) @ up))
+        return self.quotient(lambda neg, pos: (pos @ up, (neg + pos) @ up))
 
     def recall(self, threshold: float | None = None) -> Figure:
         """Return the share of positive rows with at least this probability."""
         up = self._selected(threshold)
-        return self.figure(lambda neg, pos: _ratio(pos @ up, pos.sum(axis=-1)))
+        return self.quotient(lambda neg, pos: (pos @ up, pos.sum(axis=-1)))
 
     def f1(self, threshold: float | None = None) -> Figure:
         """Return the harmonic mean of precision and recall."""
         up = self._selected(threshold)
-        return self.figure(
-            lambda neg, pos: _ratio(2.0 * (pos @ up), (neg + pos) @ up + pos.sum(axis=-1))
+        return self.quotient(
+            lambda neg, pos: (2.0 * (pos @ up), (neg + pos) @ up + pos.sum(axis=-1))
         )
 
     def selection_rate(self, threshold: float | None = None) -> Figure:
@@ -339,20 +368,20 @@ class TwoClasses:
         """Return the precision at the threshold with this recall, in (0, 1]."""
         recall = parse_share(recall, "recall")
 
-        def of(neg: Floats, pos: Floats) -> Floats:
+        def parts(neg: Floats, pos: Floats) -> tuple[Floats, Floats]:
             hits = recall * pos.sum(axis=-1)
-            return _ratio(hits, hits + top_sums(pos, neg, recall))
+            return hits, hits + top_sums(pos, neg, recall)
 
-        return self.figure(of)
+        return self.quotient(parts)
 
     def lift(self, share: float) -> Figure:
         """Return the lift: base rate of the `share` of rows with the highest scores, over all."""
         share = parse_share(share)
 
-        def of(neg: Floats, pos: Floats) -> Floats:
-            return _ratio(top_sums(neg + pos, pos, share), share * pos.sum(axis=-1))
-
-        return self.figure(of, high=1.0 / share)
+        return self.quotient(
+            lambda neg, pos: (top_sums(neg + pos, pos, share), share * pos.sum(axis=-1)),
+            high=1.0 / share,
+        )
 
     def calibration_curve(self) -> list[tuple[float, Figure, float]]:
         """Return (mean prediction, share of positives, number of rows) for each of ten bins.
@@ -366,7 +395,7 @@ class TwoClasses:
             count = self.figure(partial(_rows_in, inside), high=np.inf)
             if count.value < max(1.0, 2.0 * count.noise):
                 continue
-            rate = self.figure(partial(_rate_in, inside))
+            rate = self.quotient(partial(_rate_in, inside))
             mean = float(((self.negatives + self.positives) * p) @ inside) / count.value
             mean = min(max(mean, number / BINS), (number + 1) / BINS)
             out.append((mean, rate, self.scale * count.value))
@@ -400,9 +429,14 @@ def _rows_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
     return np.asarray((neg + pos) @ inside)
 
 
-def _rate_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
-    """Return the share of positive rows in the cells selected by `inside`."""
-    return _ratio(np.asarray(pos @ inside), (neg + pos) @ inside)
+def _rate_in(inside: Floats, neg: Floats, pos: Floats) -> tuple[Floats, Floats]:
+    """Return the numbers of positive and of all rows in the cells selected by `inside`."""
+    return np.asarray(pos @ inside), _rows_in(inside, neg, pos)
+
+
+def _by_class(counts: Floats) -> tuple[Floats, Floats]:
+    """Split into negatives and positives, (..., CELLS) each."""
+    return counts[..., :CELLS], counts[..., CELLS:]
 
 
 def _by_bin(values: Floats, bins: npt.NDArray[np.int64]) -> Floats:
@@ -658,8 +692,8 @@ def _loss_difference(margins: tuple[Floats, ...], labels: Floats) -> Floats:
 
 def _mean_square(values: Values) -> float:
     """Return the mean squared difference plus one standard deviation of its noise."""
-    drawn = float(np.std(values.weighted_mean(values.draws, 2)))
-    return max(float(values.weighted_mean(values.counts, 2)), 0.0) + drawn
+    drawn = float(np.std(values.mean_square(values.draws)))
+    return max(float(values.mean_square(values.counts)), 0.0) + drawn
 
 
 def _loss_limit(values: Values) -> float:

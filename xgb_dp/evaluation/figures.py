@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -425,61 +425,20 @@ class Values:
         """Sampling variance of each count."""
         return np.maximum(moving_average(self.counts, 4), 0.0)
 
-    @cached_property
-    def sampled(self) -> Floats:
-        """Draws of counts that vary with privacy noise and sampling."""
-        spread = np.sqrt(self._around)
-        rng = np.random.default_rng(1)
-        return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)
-
-    def figure(
-        self, of: Callable[[Floats], Floats], low: float = -np.inf, high: float = np.inf
-    ) -> Figure:
-        """Build a figure from a smooth function of the counts.
-
-        Args:
-            of: Function of counts of shape (..., CELLS).
-            low: Lowest possible value.
-            high: Highest possible value.
-        """
-        return figure_from_draws(self, of, low, high)
-
-    def power_points(self, power: int = 1) -> Floats:
-        """Return a power of each cell's value; for squares, the mean square within the cell."""
-        points = np.asarray(self.points**power)
-        if power == 2:  # add the variance of a uniform distribution within each cell
-            points = points + (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
-        return points
-
-    def weighted_mean(self, counts: Floats, power: int = 1) -> Floats:
-        """Return the mean of a power of the values (raw moment)."""
-        total = np.maximum(counts.sum(axis=-1), 1.0)
-        return np.asarray((counts @ self.power_points(power)) / total)
-
-    def mean_figure(self, points: Floats, low: float = -np.inf, high: float = np.inf) -> Figure:
-        """Build a figure for the mean over rows of a number assigned to each cell.
-
-        Args:
-            points: One number per cell.
-            low: Lowest possible mean.
-            high: Highest possible mean.
-        """
-        weights = np.stack([points, np.ones(CELLS)])
-        noise = weights @ self.error @ weights.T
-        spread = noise + (weights * self._around) @ weights.T
-        parts = weights @ self.counts
-        return Figure.quotient(parts, noise, spread, self.level, low=low, high=high)
-
-    @property
-    def rows(self) -> Figure:
-        """Number of rows (or persons)."""
-        return self.figure(lambda counts: counts.sum(axis=-1), 0.0)
+    def mean_square(self, counts: Floats) -> Floats:
+        """Return the mean squared value of counts of shape (..., CELLS)."""
+        # Within each cell, the distribution is assumed to be uniform.
+        within = (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
+        return np.asarray(counts @ (self.points**2 + within) / np.maximum(counts.sum(axis=-1), 1.0))
 
     @property
     def mean(self) -> Figure:
         """Mean value."""
-        ends = self.middle - self.half, self.middle + self.half
-        return self.mean_figure(self.points, *ends)
+        weights = np.stack([self.points, np.ones(CELLS)])
+        noise = weights @ self.error @ weights.T
+        spread = noise + (weights * self._around) @ weights.T
+        ends = {"low": self.middle - self.half, "high": self.middle + self.half}
+        return Figure.quotient(weights @ self.counts, noise, spread, self.level, **ends)
 
     def quantile(self, share: float) -> Figure:
         """Return a quantile of the values.
