@@ -33,6 +33,7 @@ from .counts import (
     ScoreGrid,
     Solver,
     counts_matrix,
+    sampling_covariance,
     two_classes,
     value_cells,
     value_points,
@@ -187,8 +188,14 @@ class TwoClasses:
 
         Computed from the released sums without the prior; see :meth:`Figure.share`.
         """
-        part, rows = map(float, self.posterior.totals)
-        return Figure.share(part, rows, self.posterior.totals_noise, self.level)
+        one, size = self.posterior, 1.0
+        if one.pairs is not None:  # the variance relative to as many independent rows
+            neg, pos = one.by_class.sum(axis=1).tolist()
+            off = np.repeat((-pos, neg), CELLS)
+            around = sampling_covariance(one.by_class.ravel(), one.pairs)
+            size = float(off @ around @ off) / ((neg + pos) * neg * pos)
+        part, rows = map(float, one.totals / size)
+        return Figure.share(part, rows, one.totals_noise / size**2, self.level)
 
     @property
     def mean_prediction(self) -> Figure:
@@ -368,11 +375,11 @@ class TwoClasses:
         """Return the precision at the threshold with this recall, in (0, 1]."""
         recall = parse_share(recall, "recall")
 
-        def parts(neg: Floats, pos: Floats) -> tuple[Floats, Floats]:
+        def of(neg: Floats, pos: Floats) -> Floats:
             hits = recall * pos.sum(axis=-1)
-            return hits, hits + top_sums(pos, neg, recall)
+            return _ratio(hits, hits + top_sums(pos, neg, recall))
 
-        return self.quotient(parts)
+        return self.figure(of)
 
     def lift(self, share: float) -> Figure:
         """Return the lift: base rate of the `share` of rows with the highest scores, over all."""
@@ -465,6 +472,7 @@ class Binary(ModelKind):
 
     grid: ScoreGrid
     groups: Groups | None
+    coarse = 4  # of each class the lower and the upper half of the logits
 
     @property
     def later(self) -> Later:
@@ -491,11 +499,13 @@ class Binary(ModelKind):
 
     def _each(self, released: NoisySums, level: float) -> list[TwoClasses]:
         views = [TwoClasses.of(one, level) for one in self._posteriors(released, draws=DRAWS)]
-        return [replace(view, at=views[0].at) for view in views]
+        scale = float(released.layout.max_rows)
+        return [replace(view, at=views[0].at, scale=scale) for view in views]
 
     def _posteriors(self, released: NoisySums, *, draws: int) -> list[Posterior]:
         """Compute the posteriors for all rows and for each group, from all steps so far."""
         matrix, size, posteriors = self.blocks[0].matrix, 2 * CELLS, []
+        moments = self._second_moments(released)
         for number, ([sums], part) in enumerate(self._sets(released)):
             first = Solver.from_matrix(matrix / part)  # rescaled so that the noise has factor 1
             matrices: list[npt.NDArray[Any]] = [matrix / part]
@@ -507,7 +517,10 @@ class Binary(ModelKind):
                 matrices.append(second[rows, size * copy : size * (copy + 1)])
                 values.append(released.second_step.sums[block][0][rows])
             solver, seen = Solver.from_matrix(np.vstack(matrices)), np.concatenate(values)
-            posteriors.append(two_classes(self.grid, solver, seen, released.noise, draws, first))
+            pairs = moments[number] if moments else None
+            posteriors.append(
+                two_classes(self.grid, solver, seen, released.noise, draws, first, pairs)
+            )
         return posteriors
 
 
@@ -604,6 +617,7 @@ class PairedModels(ModelKind):
 
     grids: tuple[ScoreGrid, ScoreGrid]  # score cells of each model
     groups: Groups | None = None
+    whole = slice(None, 2 * CELLS, CELLS)
 
     @property
     def later(self) -> Later:
@@ -639,6 +653,7 @@ class PairedModels(ModelKind):
 
     def plan_second_step(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
+        released, _ = self._in_units(released)
         pulls, limit = _auc_difference_influence(*self._views(released, draws=1))
         ranks = math.sqrt(_SECOND_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
@@ -663,12 +678,12 @@ class PairedModels(ModelKind):
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> EvaluationReport:
         """Build the report: figures of both models and of their differences."""
+        released, rows_of_count = self._in_units(released)
         second = released.second_step
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
         posteriors = self._views(released, DRAWS)
-        scale = float(released.layout.max_rows)
-        first, other = (replace(TwoClasses.of(p, level), scale=scale) for p in posteriors)
+        first, other = (replace(TwoClasses.of(p, level), scale=rows_of_count) for p in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
         scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_SECOND_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
