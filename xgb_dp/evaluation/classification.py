@@ -174,8 +174,6 @@ class TwoClasses:
 
         return quotient_from_draws(self, both, 0.0, high)
 
-    # --- figures -------------------------------------------------------------------------------
-
     @property
     def rows(self) -> Figure:
         """Number of rows (or persons)."""
@@ -293,8 +291,6 @@ class TwoClasses:
         values = {name: getattr(self, name) for name in _PLAIN}
         return {name: v if isinstance(v, Figure) else v() for name, v in values.items()}
 
-    # --- at a threshold ------------------------------------------------------------------------
-
     def above(self, threshold: float) -> Floats:
         """Return the fraction of each cell with a probability of at least `threshold`, 0 to 1."""
         if threshold <= 0.0 or threshold >= 1.0:
@@ -363,8 +359,6 @@ class TwoClasses:
         """Return the share of all rows with at least this probability: the rate of alerts."""
         up = self._selected(threshold)
         return self.figure(lambda neg, pos: _ratio((neg + pos) @ up, (neg + pos).sum(axis=-1)))
-
-    # --- curves --------------------------------------------------------------------------------
 
     def roc(self) -> tuple[Floats, Floats, Floats]:
         """Return the ROC curve: false positive rates, true positive rates, thresholds."""
