@@ -35,6 +35,7 @@ NAMES = (
     "alternatives",
     "sbdt_paper",
     "parts",
+    "steps",
     "persons",
     "objectives",
     "public_start",

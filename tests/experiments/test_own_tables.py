@@ -140,7 +140,7 @@ def test_the_class_share_has_no_excess_log_loss(monkeypatch):
 
 
 def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
-    command = ["sizes", "--data", "1,000 rows", "--seeds", "1", "--epsilon", "4", "--jobs", "1"]
+    command = ["sizes", "--data", "1,000 rows", "--seeds", "1", "--epsilon", "1", "--jobs", "1"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     rows = {r["system"]: r for r in rows_of(tmp_path, "sizes")}
     assert set(rows) == {"default", "not private"}
@@ -149,7 +149,7 @@ def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
     assert int(rows["default"]["rounds"]) in {size.rounds for size in SIZES["binary"]}
     assert float(rows["default"]["log_loss"]) > 0
     text = capsys.readouterr().out
-    assert "| data | ε = 4 | not private |" in text
+    assert "| data | ε = 1 | not private |" in text
     assert "Mean prediction over mean label" in text
     assert (tmp_path / "sizes.png").stat().st_size > 1000
     train = {d.name: d.size[0] - d.test_rows for d in tables.get("sizes").datasets}

@@ -20,7 +20,7 @@ from xgb_dp.parameters.parse import OpenRounds
 from xgb_dp.record.authorization import Context
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
-from xgb_dp.request.default_plans import SIZES, settings_of_sizes
+from xgb_dp.request.default_plans import SIZES, settings_of_sizes, worth
 from xgb_dp.request.guarantee import shares_of
 from xgb_dp.request.names import Request
 from xgb_dp.request.params import DEFAULT_ROUNDS
@@ -191,12 +191,12 @@ def test_every_interface_follows_the_rows(short, tmp_path):
         "command line": xgb.Booster(model_file=tmp_path / "model.json"),
     }
     assert {name: last(m).rounds for name, m in models.items()} == dict.fromkeys(models, 3)
-    chosen = xgb_dp.select(public, xgb.DMatrix(X, y), [{}], epsilon=4.0, delta=1e-6)
+    chosen = xgb_dp.select(public, xgb.DMatrix(X, y), [{}], epsilon=2.0, delta=1e-6)
     assert chosen.num_boost_round == grown(chosen.booster) == 3
     assert (chosen.params["max_depth"], chosen.params["eta"]) == (3, 0.25)
-    assert chosen.report.epsilon <= 4.0
+    assert chosen.report.epsilon <= 2.0
     fixed = xgb_dp.select(
-        public, xgb.DMatrix(X, y), [{"num_boost_round": 1}], epsilon=4.0, delta=1e-6
+        public, xgb.DMatrix(X, y), [{"num_boost_round": 1}], epsilon=2.0, delta=1e-6
     )
     assert fixed.num_boost_round == 1
     assert last(fixed.booster).hyperparameters["max_depth"] == 6
@@ -397,6 +397,29 @@ def test_a_small_learning_rate_takes_more_rounds():
     assert small[:3] == [250, 250, 375]
     assert rounds(eta=0.5)[:3] == default[:3]
     assert max(rounds(eta=0.001)) == 500
+
+
+def test_above_epsilon_2_steps_are_smaller_and_more():
+    """Only noise justifies large steps and one feature a tree. An `eta` of the user stays."""
+    d = xgb.DMatrix(np.zeros((10, 4), dtype=np.float32))
+
+    def plans(epsilon: float, **changes: Any) -> list[tuple[float, int, float]]:
+        given = {**private_params("binary", dp_epsilon=epsilon), **changes}
+        request = Request.parse(given, OpenRounds(DEFAULT_ROUNDS))
+        limits, plans = settings_of_sizes(checked(request, read_schema(d), None))
+        return [(n, p.rounds, p["eta"]) for n, p in zip(limits, plans, strict=True)]
+
+    table = SIZES["binary"]
+    for epsilon, more in [(0.5, 1.0), (2.0, 1.0), (8.0, 2.0), (32.0, 8**0.5), (100.0, 8**0.5)]:
+        of_row = worth(epsilon)
+        first = table[0].below / (of_row if epsilon <= 2.0 else more**2)
+        limits = [first, *(size.below / of_row for size in table[1:])]
+        expected = [
+            (limit, round(more * size.rounds), size.eta / more)
+            for limit, size in zip(limits, table, strict=True)
+        ]
+        assert plans(epsilon) == pytest.approx(np.array(expected))
+    assert [p[1:] for p in plans(8.0, eta=0.5)] == [p[1:] for p in plans(1.0, eta=0.5)]
 
 
 @pytest.mark.parametrize(

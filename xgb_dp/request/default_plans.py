@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..mechanisms.splits import OF_TREES
@@ -105,6 +105,14 @@ def worth(epsilon: float) -> float:
     return epsilon / (1.0 + 0.5 * epsilon)
 
 
+def excess(epsilon: float) -> float:
+    """How far noise is below the sampling error of the rows: 1 up to epsilon 2, at most 8.
+
+    Noise is new in each tree. The sampling error is the same in all, so that large steps fit it.
+    """
+    return min(max(epsilon / 2.0, 1.0), 8.0)
+
+
 def position(limits: Sequence[float], rows: float) -> int:
     """Index of the plan for a number of rows, which must be public or released."""
     return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
@@ -130,7 +138,8 @@ def _open_sizes(s: Config) -> tuple[list[float], list[tuple[int, dict[str, Any]]
     # Classes share the budget of a round.
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
-    sizes = SIZES[s.objective.sizes or s.kind]
+    kind = s.objective.sizes or s.kind
+    sizes = [_with_less_noise(s, size) if kind == "binary" else size for size in SIZES[kind]]
     limits = [size.below / of_row for size in sizes]
     changes = [(_rounds(s, size), _changes(s, size)) for size in sizes]
     if s["dp_public_num_rows"] is not None:  # the choice is public
@@ -144,6 +153,17 @@ def _open_sizes(s: Config) -> tuple[list[float], list[tuple[int, dict[str, Any]]
         sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
         changes.append((_rounds(s, AFTER_COLUMNS), sparse))
     return limits, changes
+
+
+def _with_less_noise(s: Config, size: Size) -> Size:
+    """The plan above epsilon 2: smaller and more steps, and fewer trees of one feature."""
+    less = excess(s.unit_epsilon)
+    if less > 1.0 and size.trees == _ONE_FEATURE:  # a second selection costs noise alone
+        size = replace(size, below=size.below * worth(s.unit_epsilon) / less)
+    if "eta" in s.given:
+        return size
+    more = math.sqrt(less)
+    return replace(size, rounds=round(more * size.rounds), eta=size.eta / more)
 
 
 def _may_start_from_columns(s: Config) -> bool:
