@@ -53,8 +53,8 @@ of rows. The budget covers the choice ([proof](proofs/choice.md)).
   of rounds, the default trees depend on `dp_epsilon` only. If you set a tree parameter ({trees}),
   the plan determines only the number of rounds and `eta`.
 - With a smaller `eta` the plan has more rounds, at most {most}, with the same sum of steps.
-- Above epsilon 2 (16 counts as the most) a plan for two classes has √(ε/2) times the rounds, with
-  `eta` divided by as much, and the first plan ends at 4,000/ε rows.
+- Above epsilon 2 (at most 16 counts), the first plan of two classes ends at 4,000/ε rows. Unless
+  you set `eta`, their plans below have √(ε/2) times the rounds, with `eta` divided by as much.
 - With `dp_public_num_rows` the choice is public.
 - A sparse table with two classes and {columns} numeric columns gets {after} rounds that
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`). The share of its cells
@@ -62,7 +62,7 @@ of rows. The budget covers the choice ([proof](proofs/choice.md)).
   this share below {meetings:.0f}. The intercept must be released and the number of rows private,
   and none of the following may be set: `feature_weights`, {without}.
 - Other presets, `subsample` below 1, `dp_ensemble`, `dp_accountant="pure"` and `dp_epsilon=inf`
-  always use {rounds} rounds by default.
+  always use {rounds} rounds by default; `dp_rf` and `dp_ebm` have no default.
 
 {table}
 

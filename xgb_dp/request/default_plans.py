@@ -4,7 +4,8 @@ The best plan depends on the number of rows times the weight of a row at this ep
 :func:`worth`): few shallow trees for a small product, many deep trees for a large one. The choice
 uses a noisy number of rows, released before the first tree. The plans and the rule are public. For
 a table with many columns, the number of cells that are neither 0 nor missing is released as well.
-If it is small, the plan releases sums of the cells by class and column and starts from them.
+If it is small, the plan releases sums of the cells by class and column and starts from them. Above
+epsilon 2, plans for two classes also depend on epsilon alone (see :func:`excess`).
 Evidence: docs/accuracy.md.
 
 Proof: docs/proofs/choice.md
@@ -108,7 +109,7 @@ def worth(epsilon: float) -> float:
 def excess(epsilon: float) -> float:
     """How far noise is below the sampling error of the rows: 1 up to epsilon 2, at most 8.
 
-    Noise is new in each tree. The sampling error is the same in all, so that large steps fit it.
+    Noise is new in each tree. The sampling error is the same in all trees, so large steps fit it.
     """
     return min(max(epsilon / 2.0, 1.0), 8.0)
 
