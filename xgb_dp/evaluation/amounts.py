@@ -172,7 +172,10 @@ class Order(CellMeans):
 
     @property
     def deviance_saved(self) -> Figure:
-        """Deviance explained by the model: mean deviance of a constant prediction minus its own."""
+        """Deviance explained by the model: mean deviance of a constant prediction minus its own.
+
+        With exposures, the constant prediction of counts is the mean rate.
+        """
         loss = self.deviance
 
         def of(counts: Floats) -> Floats:
