@@ -206,7 +206,7 @@ def _curves_of_two(margins: Floats, y: Floats, plan: Any) -> Any:
     def curves(view: Any) -> Iterator[tuple[str, Any, float]]:
         up = p >= view.at
         hits, chosen, positive = float(y[up].sum()), float(up.sum()), float(y.sum())
-        yield "precision at the threshold", view.precision(), hits / max(chosen, 1.0)
+        yield "precision at the threshold", view.precision(), hits / chosen
         yield "recall at the threshold", view.recall(), hits / positive
         yield "f1 at the threshold", view.f1(), 2.0 * hits / (chosen + positive)
         yield "alert rate at the threshold", view.selection_rate(), chosen / len(y)
@@ -382,26 +382,21 @@ def _real(name: str) -> Population:
     return Population(plan, (predictions,), labels, None, truth, curves)
 
 
-def _of_persons(*, errors: bool) -> Population:
-    """Persons with 1 to 8 similar rows; those with many rows have larger labels."""
+def _rows_of_persons() -> Population:
+    """Persons with 1 to 8 similar rows; those with many rows have more positives."""
     rng = np.random.default_rng(1)
     count = np.minimum(rng.geometric(0.4, 40_000), MOST_ROWS)
     of = np.repeat(np.arange(len(count)), count)
     table = _features(len(count))[of] + 0.3 * rng.normal(size=(len(of), 5))
     effect = rng.normal(size=len(count)) + 0.3 * (count - 2)
-    if errors:
-        y = _numbers(table, rng) + 0.5 * effect[of]
-    else:
-        logit = 2 * _signal(table) + effect[of] - 1.5
-        y = (rng.random(len(of)) < 1 / (1 + np.exp(-logit))).astype(float)
-    objective = "reg:squarederror" if errors else "binary:logistic"
-    model = read_evaluated_model(_model(table[:4_000], y[:4_000], objective))
-    predicted = model.booster.predict(xgb.DMatrix(table), output_margin=True).astype(float)
-    plan = plan_evaluation((model,), None, None, (-6.0, 6.0) if errors else None)
-    figures = _of_errors if errors else _of_two
-    exact = figures(predicted, y, plan)
-    curves = _CURVES.get(figures, _no_curves)(predicted, y, plan)
-    return Population(plan, (predicted,), y, None, exact, curves, np.cumsum(count))
+    y = (rng.random(len(of)) < 1 / (1 + np.exp(1.5 - 2 * _signal(table) - effect[of]))).astype(
+        float
+    )
+    model = read_evaluated_model(_model(table[:4_000], y[:4_000], "binary:logistic"))
+    margins = model.booster.predict(xgb.DMatrix(table), output_margin=True).astype(float)
+    plan = plan_evaluation((model,))
+    exact, curves = _of_two(margins, y, plan), _curves_of_two(margins, y, plan)
+    return Population(plan, (margins,), y, None, exact, curves, np.cumsum(count))
 
 
 def _pair(labels_of: Callable[..., Any], objective: str) -> tuple[Any, xgb.DMatrix, Any]:
@@ -454,8 +449,7 @@ KINDS: dict[str, Callable[[], Population]] = {
         _population, _binary, "binary:logistic", _of_two, groups=GROUPS
     ),
     "rare positives": partial(_population, _rare, "binary:logistic", _of_two),
-    "rows of persons": partial(_of_persons, errors=False),
-    "errors of rows of persons": partial(_of_persons, errors=True),
+    "rows of persons": _rows_of_persons,
     "two models": _two_models,
     "two models of counts": _two_models_of_counts,
     "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),

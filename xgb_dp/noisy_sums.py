@@ -11,7 +11,7 @@ Proofs: docs/proofs/evaluation.md, docs/proofs/selection.md, docs/proofs/discove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -94,55 +94,25 @@ class Block:
 
         With shift 0, a person contributes the mean over their rows, rounded towards 0.
         """
-        if persons is not None and shift == 0:
-            return self._means(cells, persons)
         inside = (cells >= 0) & (cells < self.cells)
+        if persons is not None and shift == 0:
+            return self._means(cells, persons, inside)
         counts = np.zeros(self.cells, dtype=np.int64)
         np.add.at(counts, cells[inside], weights(persons, len(cells), shift, most)[inside])
         return np.asarray(counts.reshape(self.copies, -1) @ self.matrix.T)
 
-    def _means(self, cells: Ints, persons: Codes) -> Ints:
-        rows = np.maximum(np.bincount(persons), 1)
+    def _means(self, cells: Ints, persons: Codes, inside: npt.NDArray[np.bool_]) -> Ints:
+        rows, width = np.maximum(np.bincount(persons), 1), self.matrix.shape[1]
+        ones = np.ones(int(inside.sum()), dtype=np.int64)
+        places = persons[inside].astype(np.int64), cells[inside]
+        counts = csr_array((ones, places), shape=(len(rows), self.cells)).tocsc()
         sums = np.zeros((self.copies, len(self.matrix)), dtype=np.int64)
-        for copy, counts in enumerate(self._by_person(cells, persons, np.ones_like(cells))):
+        for copy in range(self.copies):
+            in_copy = counts[:, copy * width : (copy + 1) * width]
             for number, adds in enumerate(self.matrix):
-                total = counts @ adds
+                total = in_copy @ adds
                 sums[copy, number] = (np.sign(total) * (np.abs(total) // rows)).sum()
         return sums
-
-    def _by_person(self, cells: Ints, persons: Codes, of_row: Ints) -> Iterator[Any]:
-        """Sum a number of each row by person and cell, for each copy: (persons, cells)."""
-        inside, width = (cells >= 0) & (cells < self.cells), self.matrix.shape[1]
-        places = persons[inside].astype(np.int64), cells[inside]
-        shape = len(np.bincount(persons)), self.cells
-        table = csr_array((of_row[inside], places), shape=shape).tocsc()
-        return (table[:, copy * width :][:, :width] for copy in range(self.copies))
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs(Block):
-    """Sums over persons of the product of their weights in two cells, for each pair of cells.
-
-    A column of the matrix is what a person adds whose whole weight is in one cell, and no person
-    adds a larger norm.
-    """
-
-    block: int = 0  # place of the block with the cells of the rows
-    width: int = 1  # cells of that block in one cell
-
-    def sums(
-        self, cells: Ints, persons: Codes | None = None, shift: int = 0, most: int = 1
-    ) -> Ints:
-        """Return the exact sums, shape (copies, pairs). Not private."""
-        if persons is None:
-            raise LedgerError(_MORE)
-        of_row, entry = weights(persons, len(cells), shift, most), self.matrix.max()
-        copies = []
-        for table in self._by_person(cells, persons, of_row):
-            each = table.toarray()
-            products = [(entry * each * one[:, np.newaxis] >> shift).sum(axis=0) for one in each.T]
-            copies.append(np.concatenate(products))
-        return np.stack(copies)
 
 
 @dataclass(frozen=True)
@@ -164,18 +134,11 @@ class Layout:
     later: Later | None = None  # limits of a second step
     name: str = "evaluation"  # name of the release in ledgers and budgets
     all_sums: bool = True  # whether to assume that a row affects every sum (an upper bound)
-    pairs: tuple[Pairs, ...] = ()  # released in the first step with the blocks
-
-    @property
-    def unit_weight(self) -> int:
-        """Weight that is a count of 1 in the released sums."""
-        return self.max_rows * ((1 << self.shift) // self.max_rows)
 
     @property
     def sensitivity2(self) -> int:
         """Squared L2 sensitivity of all sums to one privacy unit."""
-        blocks = (*self.blocks, *self.pairs)
-        for matrix in (block.matrix for block in blocks):
+        for matrix in (block.matrix for block in self.blocks):
             largest = max(int(matrix.max()), -int(matrix.min()))
             # With fewer than 2^32 rows, every sum fits in 64 bits; so does the norm of a column.
             if largest >= 1 << (31 - self.shift) or len(matrix) * largest**2 >= 1 << 62:
@@ -183,14 +146,13 @@ class Layout:
                     "The contributions of rows could overflow 64-bit sums. Nothing of this step "
                     f"was released. {_REPORT}"
                 )
-        return sum(block.norm2 for block in blocks) << (2 * self.shift)
+        return sum(block.norm2 for block in self.blocks) << (2 * self.shift)
 
     @property
     def coordinates(self) -> int:
         """Largest number of sums that one privacy unit affects; a person can affect all sums."""
         if self.all_sums or self.unit == PERSON:
-            blocks = (*self.blocks, *self.pairs)
-            return sum(len(block.matrix) * block.copies for block in blocks)
+            return sum(len(block.matrix) * block.copies for block in self.blocks)
         return sum(int(np.count_nonzero(b.matrix, axis=0).max()) for b in self.blocks)
 
     @property
@@ -218,13 +180,6 @@ class NoisySums:
     noise: float  # standard deviation of the noise, in the same units
     events: tuple[GaussianEvent, ...] = ()  # charged events
     second_step: NoisySums | None = None  # the second step, if there was one
-    pairs: tuple[Floats, ...] = ()  # (copies, sums) for each of `layout.pairs`
-
-    def in_units(self, size: float) -> NoisySums:
-        """Return the sums of blocks in units of `size` counts."""
-        second = None if self.second_step is None else self.second_step.in_units(size)
-        sums = tuple(sums / size for sums in self.sums)
-        return replace(self, sums=sums, noise=self.noise / size, second_step=second)
 
 
 def release(
@@ -256,19 +211,17 @@ def release(
     ):
         raise LedgerError(_MORE)
     _check_rows(cells, persons)
-    unit, sums = layout.unit_weight, []
-    coarse = (cells[pairs.block] // pairs.width for pairs in layout.pairs)
-    for block, places in zip((*layout.blocks, *layout.pairs), (*cells, *coarse), strict=True):
+    unit = layout.max_rows * ((1 << layout.shift) // layout.max_rows)
+    sums = []
+    for block, places in zip(layout.blocks, cells, strict=True):
         exact = block.sums(places, persons, layout.shift, layout.max_rows)
         noisy = exact + discrete_gaussian(charged.sigma2, exact.size).reshape(exact.shape)
         sums.append(noisy / float(unit))
     noise = math.sqrt(charged.sigma2) / unit
-    number = len(layout.blocks)
-    of_rows, of_pairs = tuple(sums[:number]), tuple(sums[number:])
-    first = NoisySums(layout, of_rows, noise, (charged,), pairs=of_pairs)
+    first = NoisySums(layout, tuple(sums), noise, (charged,))
     if plan_second_step is None:
         return first
-    second = replace(layout, blocks=plan_second_step(first), later=None, pairs=())
+    second = replace(layout, blocks=plan_second_step(first), later=None)
     second_step = release(second, events[1:], cells if later is None else later, persons)
     return replace(first, events=(charged, *second_step.events), second_step=second_step)
 

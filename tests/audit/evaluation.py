@@ -39,20 +39,14 @@ def _model(objective: str, **params: Any) -> Any:
     )
 
 
-def _layout(
-    models: list[Any], groups: Groups | None = None, bounds: Any = None, most: int = 0
-) -> Layout:
+def _layout(models: list[Any], groups: Groups | None = None, bounds: Any = None) -> Layout:
     plan = plan_evaluation(tuple(models), groups, None, bounds)
-    if most:
-        layout: Layout = plan.layout(1.0, 1e-6, 1, persons=True, max_rows=most)
-        return layout
     return Layout(plan.blocks, later=plan.later)
 
 
 KINDS: dict[str, Callable[[], Layout]] = {
     "two classes": lambda: _layout([_model("binary:logistic")]),
     "two classes in groups": lambda: _layout([_model("binary:logistic")], _GROUPS),
-    "rows of persons": lambda: _layout([_model("binary:logistic")], most=8),
     "two models": lambda: _layout([_model("binary:logistic"), _model("binary:logistic")]),
     "two models of counts": lambda: _layout(
         [_model("count:poisson"), _model("count:poisson")], None, (0.0, 4.0)
@@ -86,11 +80,10 @@ def evaluation(
     layout = layout_of(kind)
     events = events_for(layout, epsilon, delta)
     added: list[int] = []
-    for block in (*layout.blocks, *layout.pairs):
+    for block in layout.blocks:
         column = block.matrix[:, int((block.matrix**2).sum(axis=0).argmax())]
         added += column[column != 0].tolist()
     if layout.later is not None:
         added += [math.isqrt(layout.later.norm2 // layout.later.sums)] * layout.later.sums
-    added = [one << layout.shift for one in added]
     scores = gaussian_scores(added, events[0].sigma2 // halved)
     return Mechanism(f"evaluation of {kind}", "likelihood ratio", ExactAccountant(events), scores)

@@ -32,18 +32,6 @@ def rows_of_a_person() -> Iterator[Query]:
 
 
 @lemma
-def products_of_a_person() -> Iterator[Query]:
-    """Squares of weights, with one more weight, add up to at most the square of their sum."""
-    squares, total, weight = z3.Reals("squares total weight")
-    unit = 1 << 16
-    given = [squares >= 0, total >= 0, weight >= 0, squares <= total * total]
-    given += [total + weight <= unit]
-    at = [total == 0, squares == 0, weight == unit]
-    moved = squares + weight * weight
-    yield Query(given, moved <= unit * unit, moved <= unit * unit - 1, at)
-
-
-@lemma
 def column_of_each_block() -> Iterator[Query]:
     """A row adds one column of each block: squares add up to the sum of the largest, a step."""
     squares, most, column, largest = z3.Reals("squares most column largest")

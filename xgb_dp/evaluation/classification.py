@@ -33,7 +33,6 @@ from .counts import (
     ScoreGrid,
     Solver,
     counts_matrix,
-    sampling_covariance,
     two_classes,
     value_cells,
     value_points,
@@ -174,6 +173,8 @@ class TwoClasses:
 
         return quotient_from_draws(self, both, 0.0, high)
 
+    # --- figures -------------------------------------------------------------------------------
+
     @property
     def rows(self) -> Figure:
         """Number of rows (or persons)."""
@@ -186,14 +187,8 @@ class TwoClasses:
 
         Computed from the released sums without the prior; see :meth:`Figure.share`.
         """
-        one, size = self.posterior, 1.0
-        if one.pairs is not None:  # the variance relative to as many independent rows
-            neg, pos = one.by_class.sum(axis=1).tolist()
-            off = np.repeat((-pos, neg), CELLS)
-            around = sampling_covariance(one.by_class.ravel(), one.pairs)
-            size = float(off @ around @ off) / ((neg + pos) * neg * pos)
-        part, rows = map(float, one.totals / size)
-        return Figure.share(part, rows, one.totals_noise / size**2, self.level)
+        part, rows = map(float, self.posterior.totals)
+        return Figure.share(part, rows, self.posterior.totals_noise, self.level)
 
     @property
     def mean_prediction(self) -> Figure:
@@ -291,6 +286,8 @@ class TwoClasses:
         values = {name: getattr(self, name) for name in _PLAIN}
         return {name: v if isinstance(v, Figure) else v() for name, v in values.items()}
 
+    # --- at a threshold ------------------------------------------------------------------------
+
     def above(self, threshold: float) -> Floats:
         """Return the fraction of each cell with a probability of at least `threshold`, 0 to 1."""
         if threshold <= 0.0 or threshold >= 1.0:
@@ -360,6 +357,8 @@ class TwoClasses:
         up = self._selected(threshold)
         return self.figure(lambda neg, pos: _ratio((neg + pos) @ up, (neg + pos).sum(axis=-1)))
 
+    # --- curves --------------------------------------------------------------------------------
+
     def roc(self) -> tuple[Floats, Floats, Floats]:
         """Return the ROC curve: false positive rates, true positive rates, thresholds."""
         neg, pos = (_distribution(counts) for counts in (self.negatives, self.positives))
@@ -369,11 +368,11 @@ class TwoClasses:
         """Return the precision at the threshold with this recall, in (0, 1]."""
         recall = parse_share(recall, "recall")
 
-        def of(neg: Floats, pos: Floats) -> Floats:
+        def parts(neg: Floats, pos: Floats) -> tuple[Floats, Floats]:
             hits = recall * pos.sum(axis=-1)
-            return _ratio(hits, hits + top_sums(pos, neg, recall))
+            return hits, hits + top_sums(pos, neg, recall)
 
-        return self.figure(of)
+        return self.quotient(parts)
 
     def lift(self, share: float) -> Figure:
         """Return the lift: base rate of the `share` of rows with the highest scores, over all."""
@@ -466,7 +465,6 @@ class Binary(ModelKind):
 
     grid: ScoreGrid
     groups: Groups | None
-    coarse = 4  # of each class the lower and the upper half of the logits
 
     @property
     def later(self) -> Later:
@@ -493,13 +491,11 @@ class Binary(ModelKind):
 
     def _each(self, released: NoisySums, level: float) -> list[TwoClasses]:
         views = [TwoClasses.of(one, level) for one in self._posteriors(released, draws=DRAWS)]
-        scale = float(released.layout.max_rows)
-        return [replace(view, at=views[0].at, scale=scale) for view in views]
+        return [replace(view, at=views[0].at) for view in views]
 
     def _posteriors(self, released: NoisySums, *, draws: int) -> list[Posterior]:
         """Compute the posteriors for all rows and for each group, from all steps so far."""
         matrix, size, posteriors = self.blocks[0].matrix, 2 * CELLS, []
-        moments = self._second_moments(released)
         for number, ([sums], part) in enumerate(self._sets(released)):
             first = Solver.from_matrix(matrix / part)  # rescaled so that the noise has factor 1
             matrices: list[npt.NDArray[Any]] = [matrix / part]
@@ -511,10 +507,7 @@ class Binary(ModelKind):
                 matrices.append(second[rows, size * copy : size * (copy + 1)])
                 values.append(released.second_step.sums[block][0][rows])
             solver, seen = Solver.from_matrix(np.vstack(matrices)), np.concatenate(values)
-            pairs = moments[number] if moments else None
-            posteriors.append(
-                two_classes(self.grid, solver, seen, released.noise, draws, first, pairs)
-            )
+            posteriors.append(two_classes(self.grid, solver, seen, released.noise, draws, first))
         return posteriors
 
 
@@ -611,7 +604,6 @@ class PairedModels(ModelKind):
 
     grids: tuple[ScoreGrid, ScoreGrid]  # score cells of each model
     groups: Groups | None = None
-    whole = slice(None, 2 * CELLS, CELLS)
 
     @property
     def later(self) -> Later:
@@ -647,7 +639,6 @@ class PairedModels(ModelKind):
 
     def plan_second_step(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
-        released, _ = self._in_units(released)
         pulls, limit = _auc_difference_influence(*self._views(released, draws=1))
         ranks = math.sqrt(_SECOND_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
@@ -672,12 +663,12 @@ class PairedModels(ModelKind):
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> EvaluationReport:
         """Build the report: figures of both models and of their differences."""
-        released, rows_of_count = self._in_units(released)
         second = released.second_step
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
         posteriors = self._views(released, DRAWS)
-        first, other = (replace(TwoClasses.of(p, level), scale=rows_of_count) for p in posteriors)
+        scale = float(released.layout.max_rows)
+        first, other = (replace(TwoClasses.of(p, level), scale=scale) for p in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
         scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_SECOND_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)

@@ -185,7 +185,6 @@ class Posterior:
     curve: Floats  # draws of logit(share of positives) - predicted logit; (draws, CELLS)
     totals: Floats  # unbiased positive and total counts, without the prior; (2,)
     totals_noise: Floats  # covariance of `totals` due to privacy noise; (2, 2)
-    pairs: Floats | None = None  # second moments of persons, see `sampling_covariance`
 
     @property
     def by_class(self) -> Floats:
@@ -195,44 +194,8 @@ class Posterior:
     def sampled(self) -> Floats:
         """Return posterior draws that also vary with the sampling of rows from the population."""
         rng = np.random.default_rng(2)
-        noise = _draw_sampling(rng, len(self.draws), self.population, self.pairs)
+        noise = rng.normal(size=self.draws.shape) * np.sqrt(self.population)
         return np.asarray(self.draws + noise)
-
-
-def sampling_covariance(counts: Floats, pairs: Floats | None) -> Floats:
-    """Return the covariance of counts of rows, or of all rows of persons, due to sampling.
-
-    Args:
-        counts: Expected counts, (cells,).
-        pairs: Noisy sums over persons of the products of their counts in two coarse cells, which
-            are equal parts of the cells. None for independent rows. Rows of a person in the same
-            coarse cell are assumed to be in the same cell.
-    """
-    if pairs is None:
-        return np.diag(counts)
-    parts = np.maximum(counts.reshape(len(pairs), -1), _LEAST)
-    root = np.sqrt(parts.sum(axis=1))
-    # A person's counts add up to at most 1, so the variance of a sum is at most its variance for
-    # independent counts.
-    values, vectors = np.linalg.eigh(pairs / np.outer(root, root))
-    within = vectors * np.clip(values, 0.0, 1.0) @ vectors.T
-    unit = (parts / root[:, np.newaxis]).ravel()
-    place = np.repeat(np.arange(len(pairs)), parts.shape[1])
-    own = np.diag(within)[place]
-    between = within - np.diag(np.diag(within))
-    return np.asarray(between[np.ix_(place, place)] * np.outer(unit, unit)) + np.diag(
-        own * parts.ravel()
-    )
-
-
-def _draw_sampling(
-    rng: np.random.Generator, size: int, counts: Floats, pairs: Floats | None
-) -> Floats:
-    """Draw sampling errors of counts, (size, cells); see :func:`sampling_covariance`."""
-    normal = rng.normal(size=(size, len(counts)))
-    if pairs is None:
-        return np.asarray(normal * np.sqrt(counts))
-    return np.asarray(normal @ _root(sampling_covariance(counts, pairs)).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +231,6 @@ def two_classes(
     noise: float,
     draws: int = DRAWS,
     first: Solver | None = None,
-    pairs: Floats | None = None,
 ) -> Posterior:
     """Compute the posterior of the counts of a binary classifier."""
     alone = first or solver
@@ -277,7 +239,7 @@ def two_classes(
     error = noise**2 * solver.covariance
     fits: list[_Fit] = []
     for size in _CURVES:
-        fits.append(_fit(_prior_on(grid), seen, error, size, fits[-1] if fits else None, pairs))
+        fits.append(_fit(_prior_on(grid), seen, error, size, fits[-1] if fits else None))
     evidence = np.array([fit.evidence for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
@@ -297,7 +259,6 @@ def two_classes(
         curve + _prior_on(grid).expected - grid.centres,
         totals,
         noise**2 * (TOTALS @ alone.covariance @ TOTALS.T),
-        pairs,
     )
 
 
@@ -362,8 +323,7 @@ class _Fit:
     curve: float  # prior standard deviation of the curve
     to_density: Floats  # derivatives of the expected counts by density and by curve
     to_curve: Floats
-    variance: Floats  # expected counts, given the population
-    pairs: Floats | None  # second moments of persons, see `sampling_covariance`
+    variance: Floats  # sampling variance of the counts, given the population
     expected: Floats  # prior mean of the counts
     covariance: Floats  # prior covariance of the counts
     factor: Any  # Cholesky factor of covariance + noise
@@ -394,7 +354,7 @@ class _Fit:
         density, curve = self.prior.draw_curves(rng, size, self.smooth, self.curve)
         around = np.tile(density - self.smooth, (1, 2)) * self.to_density
         around += np.tile(curve, (1, 2)) * self.to_curve
-        counts = self.expected + around + _draw_sampling(rng, size, self.variance, self.pairs)
+        counts = self.expected + around + rng.normal(size=around.shape) * np.sqrt(self.variance)
         off = seen - counts - rng.normal(size=counts.shape) @ error_root.T
         pull = cho_solve(self.factor, off.T).T
         of_density, of_curve = self.prior.covariances(self.smooth, self.curve)
@@ -408,14 +368,7 @@ def _over_classes(values: Floats) -> Floats:
     return np.asarray(values.reshape(*values.shape[:-1], 2, CELLS).sum(axis=-2))
 
 
-def _fit(
-    prior: _Prior,
-    seen: Floats,
-    error: Floats,
-    curve: float,
-    before: _Fit | None,
-    pairs: Floats | None,
-) -> _Fit:
+def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit | None) -> _Fit:
     """Fit density and curve by repeated linearization around the previous iteration."""
     if before is not None:
         density, shift, first, steps = before.density, before.shift, 0, _AGAIN
@@ -438,7 +391,7 @@ def _fit(
         expected = variance - to_curve * np.tile(shift, 2)
         covariance = np.tile(of_density, (2, 2)) * np.outer(to_density, to_density)
         covariance += np.tile(of_curve, (2, 2)) * np.outer(to_curve, to_curve)
-        covariance += sampling_covariance(variance, pairs)
+        covariance[np.diag_indices(2 * CELLS)] += variance
         factor = cho_factor(covariance + error, lower=True)
         surprise = seen - expected
         weights = cho_solve(factor, surprise)
@@ -449,8 +402,8 @@ def _fit(
     log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
     evidence = -0.5 * (float(surprise @ weights) + log_det)
     return _Fit(
-        prior, smooth, curve, to_density, to_curve, variance, pairs, expected, covariance, factor,
-        weights, evidence, density, shift,
+        prior, smooth, curve, to_density, to_curve, variance, expected, covariance, factor, weights,
+        evidence, density, shift,
     )  # fmt: skip
 
 

@@ -448,8 +448,6 @@ class Regression(ModelKind):
         limits = _limits(model, bound, target, means, narrowed=narrowed)
         return cls(bound, target, groups, narrowed, model.levels, means, limits)
 
-    whole = slice(1)
-
     @property
     def _rest(self) -> float:
         """Share of a row's squared norm for the blocks for all rows, except the limits block."""
@@ -654,7 +652,6 @@ class PairedMeans(ModelKind):
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> EvaluationReport:
         """Build the report."""
-        released, scale = self._in_units(released)
         of_rows, top = float(self.blocks[0].matrix[0, 0]), self.target[1]
         of_value, of_square = self.blocks[1].matrix[[0, -1], _LEVELS - 1].astype(np.float64)
         (count, *values), noise = [sums[0] for sums in released.sums], released.noise
@@ -669,7 +666,7 @@ class PairedMeans(ModelKind):
             means.append(CellMeans(np.append(rows, total), draws, square, power, level, 0))
         every = float(rows.sum()), _RATIOS * (noise / of_rows) ** 2
         beyond = self.limits.read(values[3:], 1.0, noise, every, level)
-        view = DoubleLift(means, beyond, scale)
+        view = DoubleLift(means, beyond, float(released.layout.max_rows))
         return EvaluationReport("regression", view, {}, cost, level)
 
 

@@ -105,7 +105,7 @@ class Cost:
         if self.max_rows is not None:
             return (
                 f" Figures are per row; all rows of a person count as at most {self.max_rows}. The "
-                "intervals account for the similarity of a person's rows."
+                "intervals are wide enough for persons whose rows are all equal."
             )
         if self.unit.of_persons:
             return (

@@ -41,7 +41,7 @@ from ..engine.saved_model import (
     read_quantile_levels,
 )
 from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
-from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums, Pairs
+from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums
 from ..parameters.parse import listed, mapped
 from ..record.content import needs_margins
 from ..record.ledger import read_ledger, tree_names
@@ -444,7 +444,6 @@ def _codes_of_matrix(groups: Groups, matrix: Any) -> Ints:
     return np.asarray(known[np.where(codes < len(known) - 1, codes, -1)])
 
 
-_PAIRS = 0.05  # squared norm of the pairs of persons, as a share of all other sums
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
 _LARGEST_MU = 2.0**32  # above this, the variance is 1 for any sensitivity
 _STEPS = 12  # bisection steps of the noise calibration: relative precision of about 1e-4
@@ -463,9 +462,6 @@ class ModelKind(ABC):
     """
 
     groups: Groups | None
-    # The released sums of the first block that count rows, weighted by its first entry.
-    whole: slice = slice(None)
-    coarse: int = 1  # cells of the first block's rows for the second moments of persons
     plan_second_step: Any = None  # builds the blocks of a second step from the release of the first
 
     @property
@@ -508,49 +504,14 @@ class ModelKind(ABC):
 
     def views(self, released: NoisySums, level: float) -> tuple[Any, Mapping[str, Any]]:
         """Return the figures for all rows, and for each group by name."""
-        overall, *by_group = self._each(released, level)
+        scale = float(released.layout.max_rows)
+        overall, *by_group = (replace(v, scale=scale) for v in self._each(released, level))
         names = () if self.groups is None else self.groups.names
         return overall, dict(zip(names, by_group, strict=True))
 
     def _each(self, released: NoisySums, level: float) -> list[Any]:
         """Return the figures for all rows, followed by those for each group."""
-        views, most = [], released.layout.max_rows
-        for number, (sums, part) in enumerate(self._sets(released)):
-            size = self._size(released, number, sums[0])
-            view = self._view([s / size for s in sums], released.noise * part / size, level)
-            views.append(replace(view, scale=most * size))
-        return views
-
-    def _size(self, released: NoisySums, number: int, sums: Floats) -> float:
-        """Estimate the mean size of a row's person, as a share of `max_rows_per_person`.
-
-        If all rows of each person are equal, sums vary as those of independent persons of this
-        size; otherwise they vary less.
-        """
-        moments = self._second_moments(released)
-        if not moments:
-            return 1.0
-        count = float(sums[self.whole].sum()) / float(self.blocks[0].matrix[0, 0])
-        least = 1.0 / released.layout.max_rows
-        return min(max(float(moments[number].sum()) / max(count, 1e-9), least), 1.0)
-
-    def _in_units(self, released: NoisySums) -> tuple[NoisySums, float]:
-        """Return the sums as of independent rows, and the number of rows in a count of 1."""
-        size = self._size(released, 0, released.sums[0][0])
-        return released.in_units(size), size * released.layout.max_rows
-
-    def _second_moments(self, released: NoisySums) -> list[Floats]:
-        """Return, for each set of rows, the sums over persons of the products of two counts.
-
-        Half a standard deviation of noise is added to the variance of every combination of cells.
-        """
-        layout, noise = released.layout, 0.5 * released.noise * np.eye(self.coarse)
-        moments = []
-        for pairs, sums in zip(layout.pairs, released.pairs, strict=True):
-            factor = (1 << layout.shift) / (layout.unit_weight * float(pairs.matrix[0, 0]))
-            for one in sums.reshape(-1, *noise.shape):
-                moments.append(factor * (0.5 * (one + one.T) + noise))
-        return moments
+        return [self._view(s, released.noise * part, level) for s, part in self._sets(released)]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Any:
         """Compute the figures for one set of rows from the sums of all blocks."""
@@ -583,15 +544,6 @@ class ModelKind(ABC):
         layout = Layout(self.blocks, max_rows=max_rows, later=self.later)
         if not persons:
             return layout
-        if max_rows > 1:
-            norm2 = sum(norm2 for norm2, _ in layout.steps)
-            entry = math.isqrt(math.floor(_PAIRS * self.share * norm2))
-            matrix = entry * np.eye(self.coarse**2, dtype=np.int64)[:, :: self.coarse + 1]
-            width = self.blocks[0].matrix.shape[1] // self.coarse
-            pairs = [Pairs(matrix, 1, 0, width)]
-            if self.groups is not None:
-                pairs.append(Pairs(matrix, len(self.groups.names), len(self.blocks) // 2, width))
-            layout = replace(layout, pairs=tuple(pairs))
         return replace(layout, shift=shift_for(layout, epsilon, delta, group_size), unit="person")
 
 

@@ -162,8 +162,6 @@ class Survival(ModelKind):
         )
         return cls(low, high, (first, last), groups, limits)
 
-    whole = slice(None, None, _PLACES**2)
-
     @property
     def _rest(self) -> float:
         return self.share * self.limits.rest
