@@ -448,7 +448,7 @@ def test_intervals_of_rates_cover(policies):
     model, _, y, exposure, p = policies
     plan = plan_evaluation((read_evaluated_model(model),))
     layout, exact = Layout(plan.blocks), rates_of(y, p, exposure)
-    hits, rng = dict.fromkeys(exact, 0), np.random.default_rng(2)
+    hits, rng, width = dict.fromkeys(exact, 0), np.random.default_rng(2), 0.0
     for _ in range(60):
         at = rng.integers(0, len(y), 4000)
         cells = plan.cells((p[at], exposure[at]), y[at])
@@ -456,7 +456,9 @@ def test_intervals_of_rates_cover(policies):
         for name, value in exact.items():
             figure = view.lift(0.3) if name == "lift" else getattr(view, name)
             hits[name] += figure.low <= value <= figure.high
+        width += (view.mean_ratio.high - view.mean_ratio.low) / 60
     assert min(hits.values()) >= 50, hits  # 57 are due
+    assert width < 0.4, width
 
 
 def test_sensitivity_of_rates_is_attained(policies):

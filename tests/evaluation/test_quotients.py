@@ -89,3 +89,8 @@ def test_base_rates_cover_what_they_say(rows, share, noise):
     # 95% within five deviations of 1,500 samples. Where positives are within the noise, those below
     # 0 count as 0, so that 97.5% cover.
     assert 0.92 < np.mean(covered) < 0.996
+
+
+def test_the_interval_of_an_impossible_quotient_is_the_whole_range():
+    figure = Figure.quotient([5.0, 1.0], np.eye(2), np.eye(2), 0.95, low=0.0, high=1.0)
+    assert (figure.low, figure.high) == (0.0, 1.0)

@@ -42,6 +42,7 @@ _PLACES, _LABELS, _EXPOSURES = 64, 128, 512  # cells of the prediction, values o
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's squared norm
 _LOSSES = 4096  # cells of the deviance, fine near 0
 _WIDEST = 14.0  # maximum range of log predictions
+_ABOVE_USUAL = math.log(4.0)  # the highest rate is at least 4 times the usual one
 _TINY = 1e-9
 _LEAST = 1e-3  # floor of gamma labels, relative to the typical mean: the deviance at 0 is infinite
 _OF_LOSS = (
@@ -242,7 +243,11 @@ class Means:
         known = (float(exposure[0]), float(exposure[1])) if model.ranks_rates else None
         scale = exposure if known is None else (1.0, 1.0)
         low, high = (m + math.log(e) for m, e in zip(model.margins, scale, strict=True))
-        high = min(high, math.log(last / (exposure[0] / scale[0])))
+        highest = math.log(last)
+        if known is not None:
+            # Higher rates cost noise. At this one, the largest exposure has the largest label.
+            highest = max(highest - math.log(known[1]), _usual_margin(model) + _ABOVE_USUAL)
+        high = min(high, highest)
         low = min(max(low, high - _WIDEST), high - 0.05)
         usual = math.exp(min(max(_usual_margin(model), low), high)) * math.sqrt(math.prod(exposure))
         whole = power == 1.0 and first == int(first) and last == int(last)

@@ -120,6 +120,8 @@ class Figure:
                 first = -np.inf if one >= low else other
                 last = np.inf if other <= high else one
         first, last = max(first, low), min(last, high)
+        if first > last:  # every possible value is refuted
+            first, last = low, high
         deviation = max(float(pull @ noise @ pull), 0.0) ** 0.5
         return cls(value, min(first, value), max(last, value), deviation)
 
