@@ -158,8 +158,9 @@ def run_tests(
     shutil.copytree(ROOT, folder, ignore=left_out)
     # Tests load our models with the stock wheels of all releases that run on this Python.
     for version in run([python, "tools/fetch_upstream.py", "--runnable"], folder).split():
-        target = ["--target", folder / "build" / f"stock-{version}", f"xgboost=={version}"]
-        run([*pip, "--no-deps", "--only-binary", ":all:", *target], folder)
+        target = folder / "build" / f"stock-{version}"
+        only = ["--no-deps", "--only-binary", ":all:", f"xgboost=={version}"]
+        run([*pip, *only, "--target", target], folder)
     environment = {k: v for k, v in environment.items() if k != "XGB_DP_STOCK"}
     command: list[str | Path] = [
         python,

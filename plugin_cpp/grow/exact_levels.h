@@ -46,8 +46,7 @@ class ExactLevels {
     gradients_ = gradients;
     branchings_.clear();
     rows_.Reset(ctx_, pages_);
-    bool has_all =
-        this->EndsAtOnce() && (std::is_same_v<Sum, LocalSum> || release_.HasAllRows());
+    bool has_all = this->EndsAtOnce() && (std::is_same_v<Sum, LocalSum> || release_.HasAllRows());
     while (classes_.size() < gradients.size()) {
       if (!scratch_ || !this->EndsAtOnce()) {
         scratch_ = std::make_shared<typename DenseHistograms<Sum>::Scratch>();

@@ -214,9 +214,8 @@ std::vector<Level::RowBlock> Level::MakeBlocks(std::size_t p, RowSets const& row
 bool Level::FitsWords(std::size_t p, RowSets const& rows) const {
   auto fits = [&](bst_node_t nidx) { return rows.Rows(p, nidx).size() <= rows_per_block_; };
   return std::all_of(summed_.cbegin(), summed_.cend(), fits) &&
-         std::all_of(families_.cbegin(), families_.cend(), [&](Siblings const& family) {
-           return fits(family.nodes[family.heaviest]);
-         });
+         std::all_of(families_.cbegin(), families_.cend(),
+                     [&](Siblings const& family) { return fits(family.nodes[family.heaviest]); });
 }
 
 std::size_t Level::IndexOf(bst_node_t nidx) const {
@@ -228,8 +227,7 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 template <typename Sum>
 DenseHistograms<Sum>::DenseHistograms(Context const* ctx, Release const& release,
                                       BinOffsets const& offsets, std::int64_t largest,
-                                      std::shared_ptr<Scratch> scratch, bool is_small,
-                                      bool has_all)
+                                      std::shared_ptr<Scratch> scratch, bool is_small, bool has_all)
     : Level{ctx, release, offsets, largest},
       tiles_{{0, 0}},
       n_bins_{offsets.Size() - offsets.NumFeatures()},
@@ -285,9 +283,8 @@ void DenseHistograms<Sum>::AddRows(std::vector<RowBlock> const& blocks, BinPage 
       MoveSums(offsets_, tile, buffer.data(), sums + blocks[b].node * n_bins_);
     };
     if (!page.IsDense()) {
-      sum(BinTile{offsets_, 0, offsets_.NumFeatures()}, [&](auto* words) {
-        SumSparse(page, rows, pairs, words, [](std::uint32_t) {});
-      });
+      sum(BinTile{offsets_, 0, offsets_.NumFeatures()},
+          [&](auto* words) { SumSparse(page, rows, pairs, words, [](std::uint32_t) {}); });
       return;
     }
     // Rows are in ascending order.
