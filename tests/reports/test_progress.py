@@ -87,7 +87,8 @@ def test_bars_do_not_depend_on_the_rows(terminal):
     for n, seed in ((400, 0), (900, 1)):
         terminal.truncate(0)
         rng = np.random.default_rng(seed)
-        table = pd.DataFrame({"age": rng.integers(18, 90, n), "town": rng.choice(["a", "b"], n)})
+        town = pd.array(rng.choice(["a", "b"], n), dtype="string")  # an object before pandas 3
+        table = pd.DataFrame({"age": rng.integers(18, 90, n), "town": town})
         y = (table["age"] > rng.integers(30, 60)).astype(int)
         xgb_dp.discover(table, epsilon=1.0, delta=1e-6)
         params: dict[str, Any] = {"tree_method": "dp_hist", "objective": "binary:logistic"}
