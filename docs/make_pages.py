@@ -248,7 +248,7 @@ def presets_page() -> str:
 
 def _section(preset: Preset, shared: Container[str]) -> list[str]:
     """Return what a preset needs, and its differences from its paper that no other preset has."""
-    needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
+    needs = [text for text in preset.required if "dp_feature_bounds" not in text]
     changes = [text for text in preset.differs if text not in shared]
     changes = changes or ([] if preset.differs else list(preset.follows))
     lines = ["Required: " + "; ".join(needs) + "."] if needs else []

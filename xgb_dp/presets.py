@@ -59,7 +59,7 @@ def describe(name: str) -> str:
     lines += ["Parameters (computed ones for 100 rounds and 10 columns):"]
     lines += [f"  {key} = {value!r}" for key, value in shown.items()]
     for title, strings in (
-        ("Required inputs", preset.needs),
+        ("Required inputs", preset.required),
         ("As published", preset.follows),
         ("Differences", preset.differs),
     ):

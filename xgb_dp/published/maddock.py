@@ -89,7 +89,7 @@ _PRESETS = (
         ("the share p is stored as the margin 4 (p - 1/2), so that trees can be added; predictions "
          "are ordered like the mean share",
          "Gaussian noise and Renyi accounting, as in the comparison of Maddock et al.", NO_DATA),
-        (BOUNDS, "`num_boost_round=1` (more rounds boost forests)"),
+        (BOUNDS,), rounds="`num_boost_round=1` (more rounds boost forests)",
     ),
     Preset(
         "dp_ebm", "DP-EBM", "Nori et al. (2021), algorithm 2",
@@ -105,7 +105,7 @@ _PRESETS = (
          "bounds are public instead of the minimum and maximum of the data",
          "the count of a leaf is released with its sum, at a hundredth of the cost; the original "
          "adds up noisy bin counts", NO_DATA),
-        (BOUNDS, "`num_boost_round`: epochs times columns"),
+        (BOUNDS,), rounds="`num_boost_round`: epochs times columns",
     ),
     Preset(
         "dp_ebm_newton", "DP-EBM Newton", "Maddock et al. (2022), section 5.3.3",

@@ -22,9 +22,10 @@ class Preset:
         params: Parameters set by the preset.
         follows: Properties that match the paper.
         differs: Differences from the paper, needed for privacy or due to the implementation.
-        needs: Public inputs that the user must provide.
+        needs: Public inputs that the user must provide, other than `num_boost_round`.
         computed: Function of the numbers of rounds, columns and parallel trees that returns
             further parameters.
+        rounds: `num_boost_round`, in words, if the user must pass it.
 
     Examples:
         >>> preset = xgb_dp.presets.PRESETS["sarus"]
@@ -40,6 +41,12 @@ class Preset:
     differs: tuple[str, ...]
     needs: tuple[str, ...] = ()
     computed: Callable[[int, int, int], Mapping[str, Any]] = _nothing
+    rounds: str = ""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """All inputs that the user must provide."""
+        return (*self.needs, self.rounds) if self.rounds else self.needs
 
 
 @dataclass(frozen=True)

@@ -111,10 +111,9 @@ def _with_preset(user: Mapping[str, Any], schema: Schema, rounds: int) -> dict[s
     """The user's parameters on top of the chosen preset."""
     s = _read(Config(user, schema, rounds, False, {}), ("dp_preset",))
     preset = PRESETS[s["dp_preset"]]
-    needed = [need for need in preset.needs if need.startswith("`num_boost_round")]
-    if needed and isinstance(rounds, OpenRounds):
+    if preset.rounds and isinstance(rounds, OpenRounds):
         raise PrivacyParameterError(
-            f"{named.num_boost_round} is missing: dp_preset={preset.name!r} needs {needed[0]}."
+            f"{named.num_boost_round} is missing: dp_preset={preset.name!r} needs {preset.rounds}."
         )
     params = dict(preset.params)
     s = replace(s, given={**params, **user})
