@@ -22,6 +22,18 @@ def model() -> xgb.Booster:
     return xgb.train(VECTORS | {"tree_method": "hist"}, DATA, 1)
 
 
+def test_the_file_is_half_as_large():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2000, 10))
+    labels = np.argmax(np.tile(x, 3) + rng.normal(size=(2000, 30)), axis=1)
+    params = {"objective": "multi:softprob", "num_class": 30, "tree_method": "hist"}
+    one, several = (
+        len(xgb.train(params | {"multi_strategy": how}, xgb.DMatrix(x, labels), 20).save_raw())
+        for how in ("multi_output_tree", "one_output_per_tree")
+    )
+    assert 0.4 < one / several < 0.6
+
+
 @pytest.mark.parametrize("what", ["pred_contribs", "pred_interactions"])
 def test_no_shap_values(what, model):
     with missing:
