@@ -34,9 +34,8 @@ def examined(parts: Split, names: list[str], epsilon: float, delta: float) -> tu
         x.drop(columns=names).join(discovery.apply(x[names].astype("object")))
         for x in (parts.x_train, parts.x_test)
     )
-    declared = {k: v for k, v in parts.categories.items() if k not in names}
     params = discovery.params()
-    params["dp_categories"] = declared | params.get("dp_categories", {})
+    params["dp_categories"] = parts.categories | params.get("dp_categories", {})
     return replace(parts, x_train=x_train, x_test=x_test), params
 
 
@@ -47,10 +46,12 @@ def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
     names = [name for name, known in parts.categories.items() if len(known) >= FEWEST]
     epsilon, delta = cell.epsilon, delta_of(table, system, len(parts.y_train))
     more: dict[str, Any] = {}
+    if system.name != DEFAULT.name:
+        others = {k: v for k, v in parts.categories.items() if k not in names}
+        parts = replace(parts, categories=others)
     if system.name == NUMBERS:
         x_train, x_test = (x.assign(**as_codes(x[names])) for x in (parts.x_train, parts.x_test))
-        known = {k: v for k, v in parts.categories.items() if k not in names}
-        parts = replace(parts, x_train=x_train, x_test=x_test, categories=known)
+        parts = replace(parts, x_train=x_train, x_test=x_test)
     elif system.name == EXAMINED:
         parts, more = examined(parts, names, SHARE * epsilon, delta / 2)
         epsilon, more = (1 - SHARE) * epsilon, more | {"dp_delta": delta / 2}

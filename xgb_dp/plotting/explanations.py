@@ -104,9 +104,9 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
             )
         for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
-    known = {f: tuple(known) for f, known in read_category_names(booster).items()}
+    known = read_category_names(booster)
     return [
-        _shape(names[f], f, by_feature[f], known.get(names[f], known.get(f, ())))
+        _shape(names[f], f, by_feature[f], tuple(known.get(names[f], known.get(f, ()))))
         for f in sorted(by_feature)
     ]
 

@@ -116,9 +116,8 @@ PARAMETERS = (
               Table.DEFAULT, shown="'exact', the tightest"),
     Parameter("dp_budget_shares", "Division of the budget among the releases, as fractions of "
                                   "mu^2 of Gaussian differential privacy.",
-              lambda _, value, s: resolve_shares(value, s),
-                                  lambda s: resolve_shares(None, s), SPENDS, "accounting",
-                                  Table.DEFAULT,
+              lambda _, value, s: resolve_shares(value, s), lambda s: resolve_shares(None, s),
+              SPENDS, "accounting", Table.DEFAULT,
               unit="fractions that sum to 1", values="mapping with some of the keys "
               + ", ".join(SHARE_NAMES), shown="columns 2/3 with dp_start='columns'; candidates 0.1 "
               "(after columns); base_score 0.009, or 0.027 for regression without "

@@ -98,8 +98,10 @@ class _HoldIds(TrainingCallback):
 def check_prediction(booster: Any, rows: Any, margin: Any) -> None:
     """Check the columns and base margins of rows before a private booster predicts them."""
     check_columns(booster, rows)
-    if margin is None and hasattr(rows, "get_base_margin"):
-        margin = rows.get_base_margin().size > 0 or rows.num_row() == 0 or None
+    if margin is None and hasattr(rows, "get_base_margin"):  # a DMatrix
+        if rows.num_row() == 0:
+            return  # it has no place for margins
+        margin = rows.get_base_margin() if rows.get_base_margin().size else None
     check_margins(booster, margin)
 
 
