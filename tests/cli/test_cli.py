@@ -52,6 +52,9 @@ def test_train_and_predict(folder):
     np.testing.assert_allclose(predicted["probability_yes"], expected, atol=1e-6)
     assert (predicted["prediction"] == np.where(expected > 0.5, "yes", "no")).all()
     assert (predicted["id"] == frame["id"]).all()
+    frame.assign(zip="90210").to_csv("new.csv", index=False)
+    shown = fails("predict", "model.json", "new.csv")
+    assert "'zip': a row has an undeclared value" in shown and "90210" not in shown
 
 
 JSON = """

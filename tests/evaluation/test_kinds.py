@@ -1,4 +1,4 @@
-"""Several classes, regressions and pairs of models, without noise and with it."""
+"""Several classes and pairs of models, and what one row of a regression changes."""
 
 from functools import cache
 from typing import Any, ClassVar
@@ -101,45 +101,6 @@ def test_a_value_adds_its_moments():
 
 
 @pytest.fixture(scope="module")
-def values() -> Any:
-    X, _ = rows(16_000)
-    y = 2 * X[:, 0] + X[:, 1] * X[:, 2] + np.random.default_rng(1).normal(size=len(X))
-    model = stock(X[:4000], y[:4000], objective="reg:squarederror")
-    return model, X[4000:], y[4000:], model.predict(xgb.DMatrix(X[4000:]))
-
-
-@pytest.mark.usefixtures("quiet")
-def test_regressions_without_noise(values):
-    model, X, y, p = values
-    report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), by={4: [0, 1]}, **CLEAR)
-    error = p - y
-    assert float(report.rmse) == pytest.approx(np.sqrt(np.mean(error**2)), rel=3e-3)
-    assert float(report.mae) == pytest.approx(np.abs(error).mean(), rel=1e-3)
-    assert float(report.bias) == pytest.approx(error.mean(), abs=2e-3)
-    assert float(report.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
-    for share in (0.05, 0.5, 0.9):
-        assert float(report.quantile(share)) == pytest.approx(np.quantile(error, share), abs=0.06)
-    members = X[:, 4] == 1
-    assert float(report.groups["1"].mae) == pytest.approx(np.abs(error[members]).mean(), rel=1e-2)
-    clipped = xgb_dp.evaluate(model, (X, y), error_bound=1.0, **CLEAR)
-    assert float(clipped.mae) == pytest.approx(np.minimum(np.abs(error), 1).mean(), rel=1e-2)
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="requires target bounds"):
-        _ = clipped.r2
-
-
-@pytest.mark.usefixtures("known")
-def test_regressions_with_noise(values):
-    model, X, y, p = values
-    report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), epsilon=0.5, delta=1e-6)
-    error = p - y
-    for figure, exact in ((report.rmse, np.sqrt(np.mean(error**2))), (report.bias, error.mean())):
-        assert abs(float(figure) - exact) < 4.5 * figure.noise
-    refused(xgb_dp.PrivacyParameterError, "error_bound", model, (X, y))
-    refused(xgb_dp.PrivacyParameterError, "error_bound", model, (X, y), error_bound=0)
-    refused(xgb_dp.PrivacyParameterError, "target_bounds", model, (X, y), target_bounds=(1, 1))
-
-
-@pytest.fixture(scope="module")
 def classes() -> Any:
     X, _ = rows(16_000)
     latent = 2 * X[:, 0] + X[:, 1] * X[:, 2] + np.random.default_rng(1).normal(size=len(X))
@@ -207,10 +168,10 @@ def test_small_differences_of_the_loss_have_no_bias(shift):
     assert abs(float(same.log_loss_difference)) < 1e-5
 
 
-def test_bad_pairs(values):
+def test_bad_pairs():
     X, y = rows(500)
-    model = stock(X, y)
-    for models in ([model], [model] * 3, [model, values[0]], []):
+    model, numbers = stock(X, y), stock(X, X[:, 0], objective="reg:squarederror")
+    for models in ([model], [model] * 3, [model, numbers], []):
         with pytest.raises(xgb_dp.PrivacyParameterError, match="model"):
             xgb_dp.evaluate(models, (X, y), **TARGET)
     refused(xgb_dp.PrivacyParameterError, "by", [model, model], (X, y), by={4: [0]})

@@ -54,6 +54,9 @@ def test_without_noise_nothing_lies_beyond(houses):
     for name in ("labels beyond", "errors beyond"):
         share = report.figures()[name]
         assert 0.0 <= share.low <= float(share) <= share.high < 3e-4
+    for share in (0.05, 0.5, 0.9):
+        quantile = np.quantile(p - y, share)
+        assert float(report.quantile(share)) == pytest.approx(quantile, abs=0.01 * BOUNDS[1])
 
 
 @pytest.mark.usefixtures("quiet")
@@ -82,10 +85,18 @@ def test_a_narrow_bound_is_named(houses):
         _ = report.r2
     assert float(report.mean_prediction) == pytest.approx(y.mean() + error.mean(), rel=5e-3)
     bare = xgb_dp.evaluate(model, (X, y), error_bound=1e5, **CLEAR)
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="require target bounds"):
-        _ = bare.mean_label
+    for name in ("mean_label", "r2"):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match=r"requires? target bounds"):
+            getattr(bare, name)
     wide = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=6e5, **CLEAR)
     assert float(wide.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
+    for name, wrong in (
+        ("error_bound", {}),
+        ("error_bound", {"error_bound": 0}),
+        ("target_bounds", {"target_bounds": (1, 1)}),
+    ):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match=name):
+            xgb_dp.evaluate(model, (X, y), **wrong, **CLEAR)
 
 
 @pytest.mark.parametrize("epsilon", [1e6, 1e12, 1e300])

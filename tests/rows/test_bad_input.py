@@ -285,14 +285,6 @@ def test_nothing_aggregate_raises(params, kind, case, capfd):
     assert captured.out == "" and captured.err == ""
 
 
-def test_declared_names_train(params):
-    X, y = arrays()
-    values = pd.Categorical(["u", "v"] * 150, categories=["u", "v", "never seen"])
-    d = xgb.DMatrix(pd.DataFrame({"x": X[:, 0], "c": values}), y, enable_categorical=True)
-    model = xgb.train(params(dp_categories={"c": ["u", "v", "never seen"]}), d, 3)
-    assert xgb_dp.privacy_report(model).ledger["trainings"][0]["public"]["categories"] == {"c": 3}
-
-
 @pytest.mark.parametrize("names", [["ä", "b c", ""], [3, 5, 8]])
 def test_dictionaries_of_names_and_numbers(params, names):
     X, y = arrays()

@@ -8,7 +8,6 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from tests.cli.calls import invoke
 from tests.conftest import private
 
 TOWNS = ["Bern", "Oslo", "Rome"]
@@ -73,21 +72,3 @@ def test_estimators_and_evaluations_refuse_them(trained):
         for one in (model, booster):
             with pytest.raises(xgb_dp.RowDomainError):
                 xgb_dp.evaluate(one, (rows, [0, 1]), epsilon=1.0, delta=1e-6)
-
-
-def test_the_command_line_refuses_them(tmp_path):
-    rng = np.random.default_rng(1)
-    rows = pd.DataFrame({"town": rng.choice(TOWNS, 300)})
-    rows["y"] = np.where(rows["town"] == "Oslo", "yes", "no")
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["--target", "y", "--classes", "no,yes", "--categories", f"town={','.join(TOWNS)}"]
-    privacy = ["--epsilon", "4", "--delta", "1e-6", "--rounds", "2"]
-    model = ["--model", str(tmp_path / "m.json")]
-    trained = invoke("train", str(tmp_path / "rows.csv"), *options, *privacy, *model)
-    assert trained.exit_code == 0, trained.output
-    for unknown in ("Munich", "Zurich"):
-        pd.DataFrame({"town": ["Oslo", unknown]}).to_csv(tmp_path / "new.csv", index=False)
-        done = invoke("predict", tmp_path / "m.json", tmp_path / "new.csv")
-        assert done.exit_code != 0
-        assert "undeclared" in done.output
-        assert unknown not in done.output

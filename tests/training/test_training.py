@@ -1,7 +1,6 @@
 """Private training from end to end, as a user calls it."""
 
 import gc
-import json
 import weakref
 
 import numpy as np
@@ -41,14 +40,6 @@ def test_train_returns_a_private_model():
     assert report.private and 0.99 <= report.epsilon <= 1.0
     accuracy = ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean()
     assert accuracy > 0.75
-
-
-def test_updater_is_the_private_one():
-    x, y = rows()
-    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 2)
-    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
-    assert [u["name"] for u in config["updater"]] == ["grow_dp_histmaker"]
-    assert config["gbtree_train_param"]["tree_method"] == "dp_hist"
 
 
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION])
@@ -105,16 +96,6 @@ def test_without_noise_covers_count_the_rows_that_reach_a_leaf(bins, categories,
     for tree, reached in zip(trees(booster), leaves.T, strict=True):
         for leaf, n in zip(*np.unique(reached, return_counts=True), strict=True):
             assert tree["sum_hessian"][leaf] == pytest.approx(n, abs=0.01)
-
-
-@pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
-def test_infinite_epsilon_trains_without_noise_and_says_so():
-    x, y = rows(2000)
-    params = {**PARAMS, "dp_epsilon": float("inf")}
-    one, two = (xgb.train(params, xgb.DMatrix(x, y), 5) for _ in range(2))
-    assert one.save_raw("json") == two.save_raw("json")
-    assert not xgb_dp.privacy_report(one).private
-    assert ((one.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.8
 
 
 @pytest.mark.parametrize("rounds", [2, None])
