@@ -68,16 +68,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gamma": ("positive", loss("reg:gamma", 0.0, 20.0)),
     "tweedie": ("count", loss("reg:tweedie", 0.0, 10.0, tweedie_variance_power=1.3)),
     **{
-        f"times-{name}": (
-            "interval",
-            loss("survival:aft", 0.01, 50.0, aft_loss_distribution=name),
-        )
+        f"times-{name}": ("interval", loss("survival:aft", 0.01, 50.0, aft_loss_distribution=name))
         for name in ("normal", "logistic", "extreme")
     },
-    "program": (
-        "regression",
-        PRIVATE | {"dp_objective": program, "dp_target_bounds": (-3.0, 3.0)},
-    ),
+    "program": ("regression", PRIVATE | {"dp_objective": program, "dp_target_bounds": (-3.0, 3.0)}),
 }
 
 

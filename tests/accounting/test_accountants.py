@@ -105,11 +105,7 @@ def test_exact_is_the_smallest(events, delta, group, epsilon):
 
 
 @MORE
-@given(
-    flat_events(),
-    st.randoms(use_true_random=False),
-    st.sampled_from(("rdp", "gdp", "pure")),
-)
+@given(flat_events(), st.randoms(use_true_random=False), st.sampled_from(("rdp", "gdp", "pure")))
 def test_order_of_composition_is_irrelevant(events, rng, name):
     shuffled = list(events)
     rng.shuffle(shuffled)

@@ -3,12 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp.accounting import (
-    ExactAccountant,
-    ExponentialEvent,
-    GaussianEvent,
-    make_accountant,
-)
+from xgb_dp.accounting import ExactAccountant, ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.accounting.sensitivity import RowBound
 from xgb_dp.calibrate import calibrate, noise_of_total

@@ -5,15 +5,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from xgb_dp.accounting import (
-    ExactAccountant,
-    GaussianEvent,
-    PureAccountant,
-    make_accountant,
-)
-from xgb_dp.accounting import (
-    gaussian as gaussian_module,
-)
+from xgb_dp.accounting import ExactAccountant, GaussianEvent, PureAccountant, make_accountant
+from xgb_dp.accounting import gaussian as gaussian_module
 from xgb_dp.accounting.closed_form_bounds import ZCDPCurve
 from xgb_dp.accounting.gaussian import GaussianTotals
 

@@ -124,8 +124,7 @@ def test_every_preset_is_calibrated_for_the_group(preset):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}],
+    "changes", [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}]
 )
 def test_rounds_of_every_kind(changes):
     prepared = prepare(params(dp_group_size=3, **changes), SCHEMA, 10)

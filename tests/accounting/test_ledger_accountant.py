@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from xgb_dp.accounting import (
-    ACCOUNTANTS,
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    make_accountant,
-)
+from xgb_dp.accounting import ACCOUNTANTS, Event, ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.accounting.events import release_counts
 from xgb_dp.accounting.sampled_rounds import SampledEvent
 from xgb_dp.errors import PrivacyParameterError

@@ -29,10 +29,7 @@ def in_a_fresh_process(accountant: str, event: Event) -> float:
 
 @pytest.mark.parametrize(
     "event",
-    [
-        sampled(0.5, 3, gaussian(4.0)),
-        ParallelEvent(4, (gaussian(4.0), selections(0.1, 3)), 2),
-    ],
+    [sampled(0.5, 3, gaussian(4.0)), ParallelEvent(4, (gaussian(4.0), selections(0.1, 3)), 2)],
     ids=lambda event: event.mechanism,
 )
 def test_a_ledger_loads_the_module_of_its_events(event):

@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xgb_dp.accounting import (
-    ExactAccountant,
-    GaussianEvent,
-    PureAccountant,
-    make_accountant,
-)
+from xgb_dp.accounting import ExactAccountant, GaussianEvent, PureAccountant, make_accountant
 from xgb_dp.accounting import sampled_selection as module
 from xgb_dp.accounting.gaussian import Slack
 

@@ -72,8 +72,7 @@ def changed(plan: Calibration, changes: Mapping[str, Mapping[str, int]]) -> Cali
 def less_noise(plan: Calibration) -> Calibration:
     """All Gaussian noise at 70%."""
     return changed(
-        plan,
-        {name: {"sigma2": round(0.49 * noise.sigma2)} for name, noise in plan.noise.items()},
+        plan, {name: {"sigma2": round(0.49 * noise.sigma2)} for name, noise in plan.noise.items()}
     )
 
 

@@ -47,10 +47,7 @@ COMMANDS = {
         ["", ".yaml", ".json", ".toml"],
         ["train", "rows.csv", *TRAIN, "--schema", "FILE"],
     ),
-    "calibrate schema": (
-        [".yaml", ".json", ".toml"],
-        ["calibrate", *TARGET, "--schema", "FILE"],
-    ),
+    "calibrate schema": ([".yaml", ".json", ".toml"], ["calibrate", *TARGET, "--schema", "FILE"]),
     "train budget": (["", ".json"], ["train", "rows.csv", *TRAIN, "--budget", "FILE"]),
     "budget": (["", ".json"], ["budget", "FILE"]),
     "budget check": (

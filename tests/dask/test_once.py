@@ -64,10 +64,7 @@ def restarted(tmp_path: Path) -> Iterator[Client]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with (
-        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, Client(cluster) as client:
         place = ["--host", "127.0.0.1", "--worker-port", str(port), "--no-dashboard", "--nanny"]
         worker = subprocess.Popen(
             [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, *place],
@@ -101,10 +98,7 @@ def test_a_worker_that_is_started_anew_at_its_address(restarted, tmp_path):
 def test_a_task_that_is_retried(client, tmp_path):
     """In the same process, after an error of a callback."""
     file = tmp_path / "rounds"
-    with (
-        dask.annotate(retries=2),
-        pytest.raises(PrivacyRefusal, match="run this training again"),
-    ):
+    with dask.annotate(retries=2), pytest.raises(PrivacyRefusal, match="run this training again"):
         dxgb.train(client, PARAMS, one_part(client), 4, callbacks=[Fail(file, dies=False)])
     check_begun_once(file)
     model = dxgb.train(client, PARAMS, one_part(client), 4)["booster"]  # one of its own

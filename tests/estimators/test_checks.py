@@ -27,7 +27,7 @@ CLASSIFIER = {
 }
 REGRESSOR = {
     "check_regressor_multioutput": "predictions are 32-bit floats, as those of XGBoost's own "
-    "regressor, and the check wants 64 bits of those for several targets",
+    "regressor, and the check wants 64 bits of those for several targets"
 }
 SHARED: dict[str, Any] = {"delta": 1e-5, "n_estimators": 10, "n_jobs": 1, "max_weight": 10}
 

@@ -38,10 +38,7 @@ WAYS = {
     "fit": lambda m, X, y, **more: m.fit(X, y, **more),
     "fit_select": lambda m, X, y, **more: m.fit_select(X, y, [{"max_depth": 2}], **more),
 }
-PREDICT = {
-    "exposure": ("predict",),
-    "score": ("predict", "predict_proba"),
-}
+PREDICT = {"exposure": ("predict",), "score": ("predict", "predict_proba")}
 
 
 @pytest.mark.parametrize("way", WAYS)

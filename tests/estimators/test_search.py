@@ -121,8 +121,7 @@ def test_searches_are_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [OneVsRestClassifier, OneVsOneClassifier, partial(OutputCodeClassifier, random_state=0)],
+    "kind", [OneVsRestClassifier, OneVsOneClassifier, partial(OutputCodeClassifier, random_state=0)]
 )
 def test_one_row_does_not_decide_how_many_models_there_are(kind):
     """With and without the only row of a class, in this process and in others."""

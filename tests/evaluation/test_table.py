@@ -70,9 +70,7 @@ def test_sums_are_those_of_the_rows(low, width, rows):
     st.floats(-8.0, 8.0),
     st.floats(0.0, 16.0),
     st.lists(
-        st.tuples(st.floats(width=32), st.integers(0, 1), st.integers(0, 2)),
-        min_size=1,
-        max_size=5,
+        st.tuples(st.floats(width=32), st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=5
     ),
 )
 def test_one_row_moves_no_more_than_the_event_says(low, width, rows):

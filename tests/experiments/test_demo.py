@@ -21,12 +21,7 @@ def _run(*command: str, light: Path | None = None, both: bool = False) -> str:
     start = os.environ if light is None else light_environment(light)
     env = {k: v for k, v in start.items() if k != "XGB_DP_DATA"}
     run = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=env,
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, env=env
     )
     assert run.returncode == 0, run.stderr
     return run.stdout + (run.stderr if both else "")

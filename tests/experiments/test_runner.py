@@ -17,15 +17,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments import (
-    core,
-    datasets,
-    download,
-    render,
-    store,
-    tables,
-    train,
-)
+from experiments import core, datasets, download, render, store, tables, train
 from experiments.__main__ import PAGES, main
 from experiments.published import figures
 from experiments.tables import dp_xgb_figure3

@@ -137,10 +137,7 @@ def test_an_earlier_model_with_exact_statistics():
 
 @pytest.mark.parametrize(
     "callback",
-    [
-        xgb.callback.EarlyStopping(rounds=3),
-        xgb.callback.EvaluationMonitor(period=7),
-    ],
+    [xgb.callback.EarlyStopping(rounds=3), xgb.callback.EvaluationMonitor(period=7)],
     ids=lambda c: type(c).__name__,
 )
 def test_callbacks_that_hold_the_scores_of_another_training(callback):

@@ -15,10 +15,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 __all__ = ["least_epsilon", "verdict"]
 
 _STEP = 2e-3
-_LOW = {
-    "pessimistic_estimate": False,
-    "value_discretization_interval": _STEP,
-}
+_LOW = {"pessimistic_estimate": False, "value_discretization_interval": _STEP}
 _NOISE = {**_LOW, "use_connect_dots": False}
 
 

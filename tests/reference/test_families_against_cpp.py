@@ -164,8 +164,7 @@ def test_components(name, objective):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata"],
+    "name", ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata"]
 )
 def test_without_noise(name):
     X, y = make_data(LOGISTIC, 150)

@@ -128,10 +128,7 @@ def train(folder: Path, leaving: str | None = None) -> dict[str, Any]:
             check=False,
         )  # fmt: skip
         time.sleep(8)  # longer than SuperNodes wait between two questions for work
-        return {
-            "run": done.stdout + done.stderr,
-            "nodes": [log.read_text() for log in logs[1:]],
-        }
+        return {"run": done.stdout + done.stderr, "nodes": [log.read_text() for log in logs[1:]]}
 
 
 def check_model(model: Path, said: object) -> None:

@@ -14,11 +14,7 @@ from xgb_dp.testing import claim_plan
 from ..models import trees
 from .strategies import text_of
 
-IN_THE_CLEAR = {
-    "unit": "row",
-    "plan_id": "",
-    "masking": {"workers": 0, "colluders": 0},
-}
+IN_THE_CLEAR = {"unit": "row", "plan_id": "", "masking": {"workers": 0, "colluders": 0}}
 GRID = {"grid_bits": 10, "rounds": 1, "depth": 1}
 NO_CLIP = {"sigma2": 0, "max_delta_step": "0.0", "lambda": "1.0", "shrinkage": False}
 
