@@ -23,11 +23,12 @@ from xgb_dp.accounting import (
 from xgb_dp.accounting.sampled_rounds import ParallelEvent, SampledEvent
 from xgb_dp.engine import model_json, ubjson
 from xgb_dp.errors import LedgerError
+from xgb_dp.mechanisms.plan import Mechanisms
 from xgb_dp.record import ledger
 from xgb_dp.record.ledger_model import Ledger
 
 from ..hand_made import UNIT2, mechanisms
-from ..mutations import mutations
+from ..mutations import at, mutations
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -139,6 +140,29 @@ def test_no_other_change_of_a_ledger_is_read() -> None:
                 place, change = what.rsplit(" ", 1)
                 read.setdefault(change, set()).add(re.findall("'([a-z0-9_]+)'", place)[-1])
     assert read == {change: set(fields.split()) for change, fields in READ.items()}
+
+
+RANGES = {
+    ("grid_bits",): (0, 20), ("rounds",): (0, 2**40), ("ensemble",): (1, 2**40),
+    ("sampling_num",): (1, 2**32), ("mechanisms", "leaves", "depth"): (0, 10),
+    ("mechanisms", "intercept", "labels", "shift"): (0, 26),
+    ("mechanisms", "candidates", "shift"): (0, 26),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", RANGES, ids=".".join)
+def test_numbers_of_a_plan_have_these_ends(model: xgb.Booster, path: tuple[str, ...]) -> None:
+    """The smallest and the largest number are read, and none beyond them."""
+    record = ledger.read_ledger(model).trainings[0].mechanisms[0].to_json()
+    record["mechanisms"]["splits"]["range"] = 2**21  # which is enough for any grid
+    least, most = RANGES[path]
+    for value in (least, most):
+        at(record, path[:-1])[path[-1]] = value
+        assert Mechanisms.from_json(record).to_json() == record
+    for value in (least - 1, most + 1):
+        at(record, path[:-1])[path[-1]] = value
+        with pytest.raises(LedgerError, match="does not describe the mechanisms"):
+            Mechanisms.from_json(record)
 
 
 STRINGS = [

@@ -24,6 +24,7 @@ from tests.upstream.stock import run_stock
 from xgb_dp.engine import native
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
+from xgb_dp.record.claim import Drawn, completed
 from xgb_dp.record.ledger_model import Ledger
 from xgb_dp.training.run import LedgerCallback, Training
 
@@ -298,3 +299,14 @@ def test_a_ledger_names_each_training_once(d):
     record["trainings"][1]["id"] = record["trainings"][0]["id"]
     with pytest.raises(LedgerError, match="the same id"):
         Ledger.from_json(record)
+
+
+@pytest.mark.parametrize("drawn", ["os", "fixed", "none"])
+@pytest.mark.parametrize("claimed", ["os", "fixed", "none"])
+def test_neither_the_claim_nor_the_draws_alone_are_private(d, claimed, drawn):
+    """The library refuses to draw where they differ; a ledger of both would say so, too."""
+    [record] = ledger.read_ledger(xgb.train(params(), d, 2)).trainings
+    claim = Ledger(claimed == "os", claimed, (record,))
+    drawing = Drawn(drawn == "os", drawn, record.events, record.trees)
+    whole = completed(claim, drawing, record.rounds)
+    assert whole.private == (whole.noise == "os") == (claimed == drawn == "os")
