@@ -121,17 +121,6 @@ def test_public_early_stopping(params, matrix):
     assert "evaluation set" in report.statement()
 
 
-def test_continued_training_composes(params, matrix):
-    first = xgb.train(params(), matrix(), 3)
-    both = xgb.train(params(), matrix(), 2, xgb_model=first)
-    report = xgb_dp.privacy_report(both)
-    assert both.num_boosted_rounds() == 5
-    assert len(report.ledger["trainings"]) == 2
-    assert 1.0 < report.epsilon < 2.0
-    assert "2 steps" in report.statement()
-    assert xgb_dp.privacy_report(first).epsilon <= 1.0
-
-
 def test_continuing_a_best_model(params, matrix):
     stop = xgb.callback.EarlyStopping(rounds=2, save_best=True)
     best = stopped(params, matrix, callbacks=[stop])

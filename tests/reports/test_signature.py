@@ -54,14 +54,8 @@ def with_budget(tmp_path):
 def test_the_holder_of_the_book_signs(with_budget, kind):
     key = key_of(with_budget.parent, "holder", kind)
     signers = signers_of(with_budget.parent, holder=key)
-    run(
-        "sign",
-        str(with_budget),
-        "--key",
-        str(key),
-        "--budget",
-        str(with_budget.parent / "budget.json"),
-    )
+    book = str(with_budget.parent / "budget.json")
+    run("sign", str(with_budget), "--key", str(key), "--budget", book)
     check = check_of(with_budget, signers)
     assert check.passed and "signed by holder, who states that a budget recorded" in check.detail
     shown = json.loads(run("verify", str(with_budget), "--signer", str(signers), "--json").stdout)
@@ -99,28 +93,23 @@ def test_what_is_no_signature_of_the_file(with_budget):
 def test_only_what_passes_and_is_booked_is_signed(with_budget, tmp_path):
     key, X = key_of(tmp_path, "holder"), np.zeros((200, 1))
     xgb_dp.Budget(tmp_path / "empty.json", epsilon=2.0, delta=1e-5)
-    empty = str(tmp_path / "empty.json")
-    assert "does not contain" in fails(
-        "sign", str(with_budget), "--key", str(key), "--budget", empty
-    )
+    signing = ["sign", str(with_budget), "--key", str(key)]
+    assert "does not contain" in fails(*signing, "--budget", str(tmp_path / "empty.json"))
     xgb.train({}, xgb.DMatrix(X, X[:, 0]), 1).save_model(tmp_path / "stock.json")
     assert "does not pass" in fails("sign", str(tmp_path / "stock.json"), "--key", str(key))
     assert not list(tmp_path.glob("*.sig"))
 
 
 def test_wrong_calls(with_budget, monkeypatch):
-    (with_budget.parent / "key").write_text("no key")
+    content, key = with_budget.read_bytes(), with_budget.parent / "key"
+    key.write_text("no key")
     with pytest.raises(PrivacyParameterError, match="could not sign with"):
-        verify.create_signature(
-            with_budget.read_bytes(), with_budget.parent / "key", budgeted=False
-        )
+        verify.create_signature(content, key, budgeted=False)
     with pytest.raises(PrivacyParameterError, match="file of signers"):
         xgb_dp.verify(with_budget, signers=with_budget.parent / "nobody")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install the OpenSSH client"):
-        verify.create_signature(
-            with_budget.read_bytes(), with_budget.parent / "key", budgeted=False
-        )
+        verify.create_signature(content, key, budgeted=False)
 
 
 def test_a_model_in_memory_has_no_signature(with_budget):

@@ -14,7 +14,6 @@ DATA = xgb.DMatrix(X, np.arange(60) % 3, feature_names=["a", "b"])
 pytestmark = pytest.mark.skipif(
     not xgb.__version__.startswith("3.2."), reason="about the oldest release that is served"
 )
-missing = pytest.raises(xgb.core.XGBoostError, match="multi-target tree is not yet implemented")
 
 
 @pytest.fixture(scope="module")
@@ -34,27 +33,22 @@ def test_the_file_is_half_as_large():
     assert 0.4 < one / several < 0.6
 
 
-@pytest.mark.parametrize("what", ["pred_contribs", "pred_interactions"])
-def test_no_shap_values(what, model):
-    with missing:
-        model.predict(DATA, **{what: True})
+GROUPS = xgb.DMatrix(
+    pd.DataFrame({"group": pd.Categorical(np.arange(60) % 4)}),
+    DATA.get_label(), enable_categorical=True,
+)  # fmt: skip
+HIST = VECTORS | {"tree_method": "hist"}
+MISSING = {
+    "shap values": lambda model: model.predict(DATA, pred_contribs=True),
+    "interactions": lambda model: model.predict(DATA, pred_interactions=True),
+    "gains and covers in a dump": lambda model: model.get_dump(with_stats=True),
+    "categories": lambda _: xgb.train(HIST, GROUPS, 1),
+    "monotone": lambda _: xgb.train(HIST | {"monotone_constraints": (1, 0)}, DATA, 1),
+    "sets": lambda _: xgb.train(HIST | {"interaction_constraints": [["a"], ["b"]]}, DATA, 1),
+}
 
 
-def test_no_gains_and_covers_in_a_dump(model):
-    with missing:
-        model.get_dump(with_stats=True)
-
-
-def test_no_categories():
-    column = pd.DataFrame({"group": pd.Categorical(np.arange(60) % 4)})
-    data = xgb.DMatrix(column, DATA.get_label(), enable_categorical=True)
-    with missing:
-        xgb.train(VECTORS | {"tree_method": "hist"}, data, 1)
-
-
-@pytest.mark.parametrize(
-    "more", [{"monotone_constraints": (1, 0)}, {"interaction_constraints": [["a"], ["b"]]}]
-)
-def test_no_constraints(more):
-    with missing:
-        xgb.train(VECTORS | {"tree_method": "hist"} | more, DATA, 1)
+@pytest.mark.parametrize("what", MISSING)
+def test_what_is_missing(what, model):
+    with pytest.raises(xgb.core.XGBoostError, match="multi-target tree is not yet implemented"):
+        MISSING[what](model)
