@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from xgb_dp.accounting import make_accountant
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from . import datasets
 from .evaluation import RESULTS

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from .accounting import ACCOUNTANTS, ChoiceEvent, Event, make_accountant
 from .accounting.gaussian import gaussian_mu
-from .engine.progress import Step, progress
+from .engine.progress import progress
 from .errors import BudgetError, named
 from .mechanisms.mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise
 from .mechanisms.plan import SHARE_NAMES, Mechanisms, choice_event
@@ -238,48 +238,44 @@ def _search(
     linear: bool = False,
     below: float = 0.0,
 ) -> Found:
-    """Search for the mu or pure epsilon of the group, and report progress."""
+    """Search for the log mu (or pure epsilon) of the group, and report progress.
+
+    Epsilon increases with mu, and a small mu may fit no grid.
+    """
     guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta)) + below
-    with progress("calibrate") as step:
-        return _searched(certified, guess, epsilon, delta, step)
-
-
-def _searched(
-    certified: Callable[[float], Found], guess: float, epsilon: float, delta: float, step: Step
-) -> Found:
-    """Search for a log mu. Epsilon increases with mu, and a small mu may fit no grid."""
     best: Found | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
     high: tuple[float, float] | None = None
     goal, slope, last = math.log(_GOAL), 1.0, (guess - 1.0, -math.inf)
-    for attempt in range(60):
-        step(f"noise {attempt + 1}")
-        try:
-            plan = certified(guess)
-        except BudgetError as error:
-            # Drop the traceback: its frames would keep the training data alive.
-            refusal, low = error.with_traceback(None), (guess, None)
-        else:
-            ratio = plan.epsilon / epsilon
-            if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):
-                best = plan
-            if _LOWEST <= ratio <= _HIGHEST:
-                return plan
-            log_ratio = math.log(max(ratio, 1e-300))
-            if guess != last[0]:
-                steepest = _STEEPEST_LARGE if guess > _LARGE else _STEEPEST
-                slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), steepest)
-            last = (guess, log_ratio)
-            if ratio > _HIGHEST:
-                high = (guess, log_ratio)
-            elif best is not None and best is not plan and best.events == plan.events:
-                break  # the noise has reached its minimum
+    with progress("calibrate") as step:
+        for attempt in range(60):
+            step(f"noise {attempt + 1}")
+            try:
+                plan = certified(guess)
+            except BudgetError as error:
+                # Drop the traceback: its frames would keep the training data alive.
+                refusal, low = error.with_traceback(None), (guess, None)
             else:
-                low = (guess, log_ratio)
-        guess = _next_guess(low, high, goal, slope, bisect=attempt % 3 == 2)
-        if low and high and high[0] - low[0] < (1e-10 if best else 1e-3):
-            break
+                ratio = plan.epsilon / epsilon
+                if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):
+                    best = plan
+                if _LOWEST <= ratio <= _HIGHEST:
+                    return plan
+                log_ratio = math.log(max(ratio, 1e-300))
+                if guess != last[0]:
+                    steepest = _STEEPEST_LARGE if guess > _LARGE else _STEEPEST
+                    slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), steepest)
+                last = (guess, log_ratio)
+                if ratio > _HIGHEST:
+                    high = (guess, log_ratio)
+                elif best is not None and best is not plan and best.events == plan.events:
+                    break  # the noise has reached its minimum
+                else:
+                    low = (guess, log_ratio)
+            guess = _next_guess(low, high, goal, slope, bisect=attempt % 3 == 2)
+            if low and high and high[0] - low[0] < (1e-10 if best else 1e-3):
+                break
     if best is None:
         raise refusal or BudgetError(
             f"No noise level meets epsilon={epsilon:g}, delta={delta:g} for this training. Use "

@@ -13,7 +13,7 @@ from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.presets import PRESETS
 from xgb_dp.request.schema import Schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..releases import releases
 

@@ -8,7 +8,7 @@ from tests.training.families import SHORT
 from xgb_dp.accounting import make_accountant
 from xgb_dp.request import default_plans
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 DELTA = 1e-5
 

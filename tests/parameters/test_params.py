@@ -15,7 +15,7 @@ from xgb_dp.request import names
 from xgb_dp.request import params as table
 from xgb_dp.request import schema as columns
 from xgb_dp.request.schema import Schema
-from xgb_dp.training import prepare
+from xgb_dp.training import hook
 from xgb_dp.training.start import base_score_from_sums
 
 NOISE = Calibration(
@@ -42,7 +42,7 @@ def schema(n=4, **kwargs):
 
 def resolve(p, rounds=10, continues=False, **kwargs):
     request = names.Request.parse(p, rounds, continues=continues)
-    return prepare.checked(request, schema(**kwargs), None)
+    return hook.checked(request, schema(**kwargs), None)
 
 
 def built_of(s, key=None):

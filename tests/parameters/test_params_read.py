@@ -15,7 +15,7 @@ from xgb_dp.planning import dump, public_inputs
 from xgb_dp.request.names import ALIASES, REFUSED, Request
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.schema import Schema
-from xgb_dp.training.prepare import checked
+from xgb_dp.training.hook import checked
 
 SURROGATE = "\ud800"
 SCHEMA = Schema(["a", "b", "c"], named=True, categorical=frozenset({2}), dictionaries={})

@@ -10,7 +10,7 @@ import xgb_dp
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.cli.commands import cli
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..conftest import arrays
 

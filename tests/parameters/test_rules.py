@@ -11,7 +11,7 @@ from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.request.names import Request
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.request.params import RULES
-from xgb_dp.training.prepare import checked
+from xgb_dp.training.hook import checked
 
 from .test_params_read import SCHEMA, USUAL
 

@@ -20,7 +20,7 @@ from xgb_dp.parameters import config
 from xgb_dp.request import masking
 from xgb_dp.request.names import Request
 from xgb_dp.request.schema import Schema
-from xgb_dp.training import prepare
+from xgb_dp.training import hook
 
 ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
 
@@ -152,7 +152,7 @@ def resolve(p: dict[str, Any]) -> masking.Masking:
     if p.get("dp_secure_aggregation"):
         full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
     schema = Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
-    return prepare.checked(Request.parse(full | p, 5), schema, None).masking
+    return hook.checked(Request.parse(full | p, 5), schema, None).masking
 
 
 @pytest.fixture()

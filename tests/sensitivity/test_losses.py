@@ -19,7 +19,7 @@ from tests.stated import describe_plan
 from xgb_dp.engine import native
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import train_with_plan
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..models import trees
 from .cpp import GRID, NO_CLIP

@@ -15,7 +15,7 @@ from xgb_dp.mechanisms.column_sums import ColumnSums
 from xgb_dp.mechanisms.label_sums import LabelSums
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 from xgb_dp.training.start import base_score_from_sums
 
 from ..models import starts

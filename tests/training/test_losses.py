@@ -14,7 +14,7 @@ from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.planning import with_noise
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 from xgb_dp.training.start import label_quantiles, label_spread
 
 Floats = npt.NDArray[np.float64]

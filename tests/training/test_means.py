@@ -11,7 +11,7 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.request.objectives import MEANS
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..models import event, starts
 

@@ -13,7 +13,7 @@ from xgb_dp.accounting import Event
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.request.schema import LARGEST_WEIGHT, Schema, integer_weights
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..models import training
 

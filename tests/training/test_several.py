@@ -13,7 +13,7 @@ from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.mechanisms.splits import Splits
 from xgb_dp.planning import dump, with_noise
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..models import starts
 from .several import BOUNDS, CUTS, KINDS, matrix, rows, train, usual

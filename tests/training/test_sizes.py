@@ -26,7 +26,7 @@ from xgb_dp.request.names import Request
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.prepare import checked, prepare
+from xgb_dp.training.hook import checked, prepare
 from xgb_dp.training.run import LedgerCallback, Training
 
 from ..conftest import OBJECTIVE, arrays

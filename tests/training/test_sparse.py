@@ -16,7 +16,7 @@ from xgb_dp.record.ledger import read_ledger
 from xgb_dp.request import default_plans
 from xgb_dp.request.default_plans import AFTER_COLUMNS, MEETINGS, is_sparse, worth
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 from xgb_dp.training.start import present_from_sums, rows_from_sums
 
 from .families import private_params

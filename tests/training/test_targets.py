@@ -13,7 +13,7 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.planning import with_noise
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.hook import prepare
 
 from ..models import event, events, starts
 from . import several

@@ -18,7 +18,7 @@ from ..accounting import make_accountant
 from ..errors import PrivacyParameterError
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import read_schema
-from ..training.prepare import prepare
+from ..training.hook import prepare
 from .bounds import DELTAS, AuditResult, Claim, epsilon_lower_bound, one_run_lower_bound
 
 Floats = npt.NDArray[np.float64]

@@ -68,7 +68,7 @@ def calibrate(given: Arguments) -> None:
     import xgboost  # noqa: F401 - the accountant is ten times faster in the native library
 
     from ..request.schema import Schema
-    from ..training.prepare import prepare
+    from ..training.hook import prepare
 
     domain, delta = options.domain_from(given), given.delta
     named = dict(domain.columns or domain.declared)

@@ -80,6 +80,17 @@ def warn(strings: Iterable[str]) -> None:
         warnings.warn(string, PrivacyWarning, stacklevel=level)
 
 
+def training_warnings(s: Config, claimed: Ledger, *, without_budget: bool) -> list[str]:
+    """Return the warnings before a training, from its settings and its claimed ledger."""
+    strings = [*learning_rate_warnings(s), *target_warnings(s), *continuation_warnings(claimed)]
+    # Without a public number of rows, these warnings need a release first.
+    if s["dp_public_num_rows"] is not None:
+        strings += last_training_warnings(claimed)
+    if without_budget:
+        strings += repeated_training_warnings(s.schema, claimed)
+    return [*strings, *id_column_warnings(s.schema, s.privacy_unit.of_persons)]
+
+
 def target_warnings(settings: Config) -> list[str]:
     """Describe the weaknesses of a training's target (epsilon, delta); name a seed."""
     seed = [_SEED.format(named.seed)] if "seed" in settings.given else []

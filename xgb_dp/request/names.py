@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..data.cells import is_unicode
@@ -133,12 +133,11 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 class Request:
     """The arguments of one training, without the data and the call site."""
 
-    params: dict[str, Any]  # see :func:`flatten`; True in place of privacy ids and public rows
+    params: dict[str, Any]  # see :func:`flatten`; True in place of public rows
     rounds: Any  # number of rounds, or an OpenRounds; None for the default
     continues: bool  # whether the training continues an earlier model
     threads: int | None  # `nthread`
     categories: Any  # `dp_categories`
-    ids: Any  # `dp_privacy_id` as given
     public_rows: Any  # `dp_public_data` as given; None if unset
 
     @classmethod
@@ -149,19 +148,16 @@ class Request:
         *,
         continues: bool = False,
     ) -> Request:
-        """Separate the arguments by the step that reads them."""
+        """Check the names, and separate the arguments by the step that reads them."""
         flat = flatten(params)
+        check_names(flat)
         threads, categories = read_flat(flat, "nthread"), read_flat(flat, "dp_categories")
-        ids, public_rows = flat.get("dp_privacy_id"), flat.get("dp_public_data")
+        public_rows = flat.get("dp_public_data")
         if public_rows is False:
             public_rows = None
         if public_rows is not None:
             flat["dp_public_data"] = True
-        return cls(flat, rounds, continues, threads, categories, ids, public_rows)
-
-    def with_ids(self, mark: str | bool | None) -> Request:
-        """Replace the privacy ids in the parameters by the name of their column or True."""
-        return replace(self, params={**self.params, "dp_privacy_id": mark})
+        return cls(flat, rounds, continues, threads, categories, public_rows)
 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:

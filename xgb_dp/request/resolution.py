@@ -11,6 +11,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import PrivacyParameterError, named
 from ..parameters.config import Config, ReleasedRange
 from ..parameters.parse import OpenRounds
@@ -74,6 +77,28 @@ def changed(s: Config, changes: Mapping[str, Any], rounds: int | None = None) ->
     """Resolve the same training again with other values of some parameters."""
     count = s.rounds if rounds is None else rounds
     return resolve({**s.given, **changes}, s.schema, count, s.continues)
+
+
+def with_public_cuts(s: Config, sample: Any) -> Config:
+    """Declare quantiles of a matrix of public rows, if any, as cuts of all columns without cuts."""
+    if sample is None:
+        return s
+    table, cuts = sample.get_data().tocsc(), dict(s["dp_feature_cuts"])
+    for i, feature in enumerate(s.features):
+        if feature.kind == "private":
+            values = table.data[table.indptr[i] : table.indptr[i + 1]]  # without missing cells
+            cuts[i] = _quantiles(values, s["max_bin"] - 1)
+    return changed(s, {"dp_feature_cuts": cuts})
+
+
+def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
+    """At most `count` evenly spaced quantiles; each is a column value, as in XGBoost."""
+    cuts = np.unique(values)
+    if len(cuts) > count + 1:
+        cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
+    elif len(cuts) > 1:
+        cuts = cuts[1:]  # no value lies below the smallest one
+    return [float(v) for v in cuts] or [0.0]
 
 
 def with_released_range(s: Config, released: ReleasedRange | None, weight_unit: float) -> Config:

@@ -38,7 +38,7 @@ class Schema:
     typed: bool = False  # whether the matrix declares categorical columns
     # XGBoost's ``feature_weights`` for sampling columns; None for equal weights
     weights: tuple[float, ...] | None = None
-    labels: int = 1  # number of label columns, one per target
+    labels: int = 1  # number of label columns, one per target; 1 without labels
 
     @property
     def width(self) -> int:
@@ -93,14 +93,22 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         )
     types = dtrain.feature_types or []
     categorical = frozenset(i for i, t in enumerate(types) if t == "c")
+    # XGBoost has checked that the weights are finite and >= 0.
+    weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
+    if weights and len(weights) != width:
+        raise PrivacyParameterError(
+            f"`feature_weights` of {name} has {len(weights)} entries for {width} columns. Pass one "
+            "weight per column."
+        )
+    shape = dtrain.get_label().shape  # public; no cell is read
     return Schema(
         names=list(names) if names and width else [str(i) for i in range(width)],
         named=bool(names),
         categorical=categorical,
         dictionaries=dictionaries_of(dtrain),
         typed=dtrain.feature_types is not None,
-        weights=_weights(dtrain, name, width),
-        labels=columns_of_labels(dtrain),
+        weights=weights or None,
+        labels=max(shape[1], 1) if len(shape) == 2 else 1,
     )
 
 
@@ -127,23 +135,6 @@ def common_schema(schema: Schema) -> Schema:
         )
     except (TypeError, ValueError):
         raise workers.invalid_message_error() from None
-
-
-def columns_of_labels(dtrain: Any) -> int:
-    """Number of labels per row, 1 without labels. It is public, and no cell is read."""
-    shape = dtrain.get_label().shape
-    return max(shape[1], 1) if len(shape) == 2 else 1
-
-
-def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
-    """The ``feature_weights`` of a matrix; XGBoost has checked that they are finite and >= 0."""
-    weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
-    if weights and len(weights) != width:
-        raise PrivacyParameterError(
-            f"`feature_weights` of {name} has {len(weights)} entries for {width} columns. Pass one "
-            "weight per column."
-        )
-    return weights or None
 
 
 def integer_weights(weights: tuple[float, ...] | None) -> list[int]:

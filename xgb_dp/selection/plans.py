@@ -28,7 +28,7 @@ from ..request import resolution
 from ..request.default_plans import settings_of_sizes
 from ..request.names import Request, flatten
 from ..request.schema import Schema
-from ..training.prepare import checked
+from ..training.hook import checked
 from .scores import Score
 
 Params = dict[str, Any]

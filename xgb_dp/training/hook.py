@@ -21,29 +21,27 @@ from ..data.matrices import find_part, id_column
 from ..data.model_columns import check_columns
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
-from ..errors import PrivacyRefusal
+from ..errors import PrivacyRefusal, alias
 from ..parameters.config import Config
-from ..planning import calibrated
+from ..planning import Prepared, calibrated
 from ..record import privacy_warnings
-from ..record.authorization import Context, check_here
+from ..record.authorization import Context, PolicyRules, check_here, policy_in_force
 from ..record.content import check_margins
-from ..record.ledger_model import Ledger
 from ..record.pipelines import fitted_step_warnings
 from ..request.names import Request
+from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
+from ..request.resolution import resolve, with_public_cuts
 from ..request.schema import Schema, common_schema
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
-    check_evals,
     check_rows,
     declared_classes,
     default_rounds,
     estimator_matrix,
     read_matrix,
     read_public_rows,
-    with_public_cuts,
 )
-from .prepare import checked
 from .run import Training
 
 __all__ = [
@@ -55,6 +53,7 @@ __all__ = [
     "default_rounds",
     "estimator_matrix",
     "id_column",
+    "prepare",
     "refuse_cv",
 ]
 
@@ -133,85 +132,87 @@ def before_train(
     if isinstance(xgb_model, (str, os.PathLike)):  # check and continue the same file
         xgb_model = ModelFile(xgb_model)
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
-    request = Request.parse(params, num_boost_round, continues=xgb_model is not None)
-    with native.threads(request.threads):
-        prepared = _prepared(request, Context.current(), dtrain, xgb_model, call_site)
-    return (*prepared, xgb_model)
+    context = Context.current()
 
-
-def _prepared(
-    request: Request, context: Context, dtrain: Any, xgb_model: Any, call_site: CallSite
-) -> tuple[dict[str, Any], list[Any], int]:
     # 1. Public inputs: the schema of the columns and the public rows. Reads no training row.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
-    mark, ids = matrices.take_ids(request.ids, dtrain)
+    request = Request.parse(params, num_boost_round, continues=xgb_model is not None)
+    ids = matrices.take_ids(request.params, dtrain)
+    with native.threads(request.threads):
+        public_rows = workers.check_together(
+            lambda: read_public_rows(request, call_site.evals, dtrain, schema)
+        )
 
-    def read_public() -> Any:
-        check_evals(dtrain, schema, call_site.evals)
-        return read_public_rows(request.public_rows, request.categories, dtrain, schema)
+        # 2. Settings, plans and their noise.
+        settings = checked(request, schema, context.policy)
+        settings = with_public_cuts(settings, public_rows)
+        call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
+        refuse_meta_estimators(binary=settings.kind == "binary", recorded=context.in_force)
+        prepared = calibrated(settings)
 
-    public_rows = workers.check_together(read_public)
+        # 3. The claim, and warnings about it.
+        steps = fitted_steps()
+        part = find_part(dtrain, ids)
+        training = Training.of(prepared, context, xgb_model, part, [name for name, _ in steps])
+        claimed, without_budget = training.claim(), not context.in_force
+        strings = [
+            *fitted_step_warnings(steps),
+            *privacy_warnings.training_warnings(settings, claimed, without_budget=without_budget),
+        ]
+        privacy_warnings.warn(strings)
 
-    # 2. Settings, plans and their noise.
-    settings = checked(request.with_ids(mark), schema, context.policy)
-    privacy_warnings.warn(privacy_warnings.learning_rate_warnings(settings))
-    prepared = calibrated(with_public_cuts(settings, public_rows))
-    settings = prepared.settings
-    call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
-    refuse_meta_estimators(binary=settings.kind == "binary", recorded=context.in_force)
+        # 4. The rows. Each row is checked independently. All workers must use the same plan.
+        workers.check_agreement(f"{training.strings}\n{schema.names}")
+        training = training.with_id()
+        training.check_sums(dtrain)
+        who = workers.check_together(
+            lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
+        )
+        matrices.check_persons_apart(who)
+        notify = partial(privacy_warnings.keep, schema, object())
+        hold = workers.check_together(lambda: matrices.hold(dtrain, who))
+        try:
+            workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
+            # Raise the errors that XGBoost would raise later, after a release.
+            training.rehearse(dtrain, xgb_model, call_site)
+            workers.check_together(lambda: hold.check(dtrain))
+            if without_budget:  # even an interrupted training may have released something
+                notify(claimed)
 
-    # 3. The claim, and warnings about it.
-    steps = fitted_steps()
-    part = find_part(dtrain, ids)
-    training = Training.of(prepared, context, xgb_model, part, [name for name, _ in steps])
-    claimed, without_budget = training.claim(), not context.in_force
-    strings = [
-        *privacy_warnings.target_warnings(settings),
-        *fitted_step_warnings(steps),
-        *privacy_warnings.id_column_warnings(schema, ids is not None),
-        *_claim_warnings(schema, claimed, settings, without_budget=without_budget),
-    ]
-    privacy_warnings.warn(strings)
-
-    # 4. The rows. Each row is checked independently. All workers must use the same plan.
-    workers.check_agreement(f"{training.strings}\n{schema.names}")
-    training = training.with_id()
-    training.check_sums(dtrain)
-    who = workers.check_together(
-        lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
-    )
-    matrices.check_persons_apart(who)
-    notify = partial(privacy_warnings.keep, schema, object())
-    hold = workers.check_together(lambda: matrices.hold(dtrain, who))
-    try:
-        workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
-        # Raise the errors that XGBoost would raise later, after a release.
-        training.rehearse(dtrain, xgb_model, call_site)
-        workers.check_together(lambda: hold.check(dtrain))
-        if without_budget:  # even an interrupted training may have released something
-            notify(claimed)
-
-        # 5. The authorization, and the releases before the first tree.
-        low, callback = training.start(dtrain, [data for data, _ in call_site.evals])
-        workers.check_together(lambda: hold.check(dtrain))
-    except BaseException:
-        hold.release(dtrain)
-        raise
+            # 5. The authorization, and the releases before the first tree.
+            low, callback = training.start(dtrain, [data for data, _ in call_site.evals])
+            workers.check_together(lambda: hold.check(dtrain))
+        except BaseException:
+            hold.release(dtrain)
+            raise
 
     # 6. XGBoost's parameters, and the callbacks that complete the ledger.
     callback.warned, callback.notify = strings, notify if without_budget else None
     first, last = _HoldIds(dtrain, hold), _HoldIds(dtrain, hold)
-    return low, [callback, first, *call_site.callbacks, last], callback.rounds
+    return low, [callback, first, *call_site.callbacks, last], callback.rounds, xgb_model
 
 
-def _claim_warnings(
-    schema: Schema, claimed: Ledger, settings: Config, *, without_budget: bool
-) -> list[str]:
-    """Return the warnings for a training, given its claimed ledger."""
-    strings = privacy_warnings.continuation_warnings(claimed)
-    # Without a public number of rows, these warnings need a release first.
-    if settings["dp_public_num_rows"] is not None:
-        strings += privacy_warnings.last_training_warnings(claimed)
-    if without_budget:
-        strings += privacy_warnings.repeated_training_warnings(schema, claimed)
-    return strings
+def prepare(
+    user: Mapping[str, Any] | Iterable[tuple[str, Any]], schema: Schema, rounds: Any
+) -> Prepared:
+    """Check the parameters of one training and calibrate its noise.
+
+    Selection, the command line and the audit use this function, to agree with
+    :func:`before_train` on the plan.
+
+    Privacy: reads no rows and spends nothing.
+    """
+    return calibrated(checked(Request.parse(user, rounds), schema, policy_in_force()))
+
+
+def checked(request: Request, schema: Schema, policy: PolicyRules | None) -> Config:
+    """Resolve the parameters of one training, and check them against the policy."""
+    given = {name: value for name, value in request.params.items() if value is not None}
+    if policy is not None:
+        policy.check_params(given, schema.names if schema.width else [])
+    rounds = DEFAULT_ROUNDS if request.rounds is None else request.rounds
+    count = ARGUMENTS["num_boost_round"].read(alias("num_boost_round"), rounds, None)
+    settings = resolve(given, schema, count, request.continues)
+    if policy is not None:
+        policy.check_weights(settings.unit_weights)
+    return settings

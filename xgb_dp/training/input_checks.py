@@ -2,8 +2,7 @@
 
 Data sets, callbacks and metrics must not publish exact statistics of the training rows
 (``docs/leaks.md``), and must not fail after budget has been spent. Every row must lie in the
-declared domain and is checked independently. This module also computes public cuts as quantiles of
-public rows (``dp_public_data``).
+declared domain and is checked independently.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from xgboost.callback import (
     CallbackContainer,
     EarlyStopping,
@@ -36,13 +34,16 @@ from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias, named
 from ..parameters.config import Config
 from ..record.authorization import check_here
-from ..request.names import read_flat, read_one
+from ..request.names import Request, read_flat, read_one
 from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS
-from ..request.resolution import changed
 from ..request.schema import Schema, read_schema
 
 _METRICS = "its exact metrics would be published in every round. Remove it."
+_QUANTILES = (
+    "{} is a {}. Its bins are exact quantiles of its own rows or, with `ref`, of the training "
+    "rows. Pass an {}; private training computes its own bins."
+)
 
 
 def read_matrix(dtrain: Any) -> Schema:
@@ -70,25 +71,21 @@ def _check_plain(matrix: Any, name: str) -> None:
     quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
     if quantiles or type(matrix) in MATRICES:
         kind = type(matrix).__name__ if quantiles else "binned matrix"
-        raise _refuse_quantiles(name, kind, "xgboost.DMatrix")
+        raise PrivacyRefusal(_QUANTILES.format(name, kind, "xgboost.DMatrix"))
     raise PrivacyRefusal(
         f"{name} is a {type(matrix).__name__}; private training accepts only xgboost.DMatrix "
         "itself, to be sure that each row depends on its own data alone. Build an xgboost.DMatrix."
     )
 
 
-def _refuse_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
-    return PrivacyRefusal(
-        f"{name} is a {kind}. Its bins are exact quantiles of its own rows or, with `ref`, of the "
-        f"training rows. Pass an {instead}; private training computes its own bins."
-    )
+def read_public_rows(
+    request: Request, evals: Sequence[Any], dtrain: Any, schema: Schema
+) -> DMatrix | None:
+    """Check all public rows, and return those of ``dp_public_data`` as a matrix.
 
-
-def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
-    """Refuse invalid evaluation sets, and sets that contain statistics of the training rows.
-
-    The user declares that the rows of a set are public (``dp_public_evals``). The rows are not
-    compared with the training rows, because the result would reveal which rows were used.
+    Evaluation sets and public rows must not contain statistics of the training rows. The user
+    declares that the rows of a set are public (``dp_public_evals``). The rows are not compared with
+    the training rows, because the result would reveal which rows were used.
     """
     for pair in evals:
         if not _is_list(pair) or len(pair) != 2 or not isinstance(pair[1], str):
@@ -99,11 +96,36 @@ def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
             raise PrivacyParameterError(
                 f"`evals` must contain xgboost.DMatrix objects; got {type(pair[0]).__name__}."
             )
-        check_public(dtrain, schema, pair[0], "A set in `evals`", _METRICS)
+        _check_public(dtrain, schema, pair[0], "A set in `evals`", _METRICS)
+    given, name = request.public_rows, "`dp_public_data`"
+    if given is None:
+        return None
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        X, y = given
+        given = private_matrix(X, categories=request.categories, label=y, enable_categorical=True)
+    if not isinstance(given, DMatrix):
+        raise PrivacyParameterError(
+            f"{name} must be an xgboost.DMatrix with labels or a pair (X, y) of public rows; "
+            f"got {type(given).__name__}."
+        )
+    leak = "its exact quantiles would be thresholds of the model. Pass rows from another source."
+    other = _check_public(dtrain, schema, given, name, leak).dictionaries
+    if other and other != schema.dictionaries:
+        raise PrivacyParameterError(
+            f"{name} has different category names than the training data, or a different order. "
+            f"Use the same {named.dp_categories} for both."
+        )
+    if not given.num_row():
+        raise PrivacyParameterError(f"{name} has no rows. Pass public rows, or leave it out.")
+    return given
 
 
-def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -> Schema:
-    """Refuse public rows that contain statistics of the training rows or differ in schema."""
+def _check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -> Schema:
+    """Refuse public rows that contain statistics of the training rows or differ in schema.
+
+    The number of labels must match too, since XGBoost also infers the number of targets from
+    evaluation sets.
+    """
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} contains the training data: {leak}")
     if isinstance(data, SplitMatrix):
@@ -112,17 +134,6 @@ def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -
             "would be published. Use xgb_dp.evaluate to evaluate the model, or pass public rows."
         )
     _check_plain(data, name)
-    other = _read_alike(data, schema, name)
-    native.check_rows(data)
-    return other
-
-
-def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
-    """Read the schema of a matrix, and check that it matches the training data.
-
-    The number of labels must match too, since XGBoost also infers the number of targets from
-    evaluation sets.
-    """
     other = read_schema(data, name)
     times = data.get_float_info("label_lower_bound").size  # labels of survival:aft are intervals
     if data.get_label().size != data.num_row() * other.labels and times != data.num_row():
@@ -133,15 +144,15 @@ def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
         raise PrivacyParameterError(
             f"{name} must have as many labels per row as the training data, one for each target."
         )
-    if not schema.width or not other.width:
-        return other  # a worker without rows
     same_names = not (schema.named and other.named) or schema.names == other.names
     same_kinds = schema.categorical == other.categorical
-    if schema.width != other.width or not same_kinds or not same_names:
+    alike = schema.width == other.width and same_kinds and same_names
+    if schema.width and other.width and not alike:  # a worker without rows has no columns
         raise PrivacyParameterError(
             f"{name} has different columns than the training data. Number, names and order of the "
             "columns, and the categorical columns, must be the same."
         )
+    native.check_rows(data)
     return other
 
 
@@ -190,7 +201,8 @@ def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
                 "with xgboost.dask.DaskDMatrix(client, X, y)."
             )
         if type(data) is not DaskDMatrix:
-            raise _refuse_quantiles(name, type(data).__name__, "xgboost.dask.DaskDMatrix")
+            kind = type(data).__name__
+            raise PrivacyRefusal(_QUANTILES.format(name, kind, "xgboost.dask.DaskDMatrix"))
 
 
 @dataclass(frozen=True)
@@ -366,56 +378,3 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
             "probabilities. Use 'binary:logistic'; for margins, call predict(X, "
             "output_margin=True)."
         )
-
-
-_NAME = "dp_public_data"
-
-
-def read_public_rows(given: Any, categories: Any, dtrain: Any, schema: Schema) -> Any:
-    """Return the public rows of ``dp_public_data`` as a matrix, or None."""
-    if given is None:
-        return None
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        X, y = given
-        given = private_matrix(X, categories=categories, label=y, enable_categorical=True)
-    if not isinstance(given, DMatrix):
-        raise PrivacyParameterError(
-            f"`{_NAME}` must be an xgboost.DMatrix with labels or a pair (X, y) of public rows; "
-            f"got {type(given).__name__}."
-        )
-    leak = "its exact quantiles would be thresholds of the model. Pass rows from another source."
-    other = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
-    if other and other != schema.dictionaries:
-        raise PrivacyParameterError(
-            f"`{_NAME}` has different category names than the training data, or a different order. "
-            f"Use the same {named.dp_categories} for both."
-        )
-    if not given.num_row():
-        raise PrivacyParameterError(f"`{_NAME}` has no rows. Pass public rows, or leave it out.")
-    return given
-
-
-def with_public_cuts(s: Config, sample: Any) -> Config:
-    """Declare quantiles of the public sample as cuts of all columns without public cuts."""
-    if sample is None:
-        return s
-    values = _columns(sample)
-    private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
-    quantiles = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
-    return changed(s, {"dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}})
-
-
-def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
-    """The non-missing values of each column."""
-    table = sample.get_data().tocsc()
-    return [table.data[a:b] for a, b in zip(table.indptr[:-1], table.indptr[1:], strict=True)]
-
-
-def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
-    """Compute at most `count` evenly spaced quantiles; each is a column value, as in XGBoost."""
-    cuts = np.unique(values)
-    if len(cuts) > count + 1:
-        cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
-    elif len(cuts) > 1:
-        cuts = cuts[1:]  # no value lies below the smallest one
-    return [float(v) for v in cuts] or [0.0]
