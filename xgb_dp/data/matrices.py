@@ -45,12 +45,12 @@ def attach(matrix: Any, persons: Persons) -> None:
     setattr(matrix, _PERSONS, persons)
 
 
-def take_ids(params: dict[str, Any], dtrain: Any) -> Any:
-    """Take the privacy ids of a training, if any, from its parameters or from its matrix.
+def take_ids(given: Any, dtrain: Any) -> tuple[str | bool | None, Any]:
+    """Take the privacy ids of a training from its parameter or from its matrix.
 
-    The parameter becomes the name of the id column, or True.
+    Returns:
+        The parameter to record, which is the name of the id column, True or None, and the ids.
     """
-    given = params.get(_NAME)
     attached = vars(dtrain).pop(_PERSONS, None)
     if attached is None:
         attached = read_part_persons(dtrain, given)
@@ -65,9 +65,9 @@ def take_ids(params: dict[str, Any], dtrain: Any) -> Any:
     name = given if isinstance(given, str) else None
     if attached is not None and (given is None or given is True or name):
         given = attached
-    if given is not None:
-        params[_NAME] = name or read_id_column(given) or True
-    return given
+    if given is None:
+        return None, None
+    return name or read_id_column(given) or True, given
 
 
 def id_column(params: Mapping[str, Any]) -> str | None:

@@ -138,6 +138,7 @@ class Request:
     continues: bool  # whether the training continues an earlier model
     threads: int | None  # `nthread`
     categories: Any  # `dp_categories`
+    ids: Any  # `dp_privacy_id` as given
     public_rows: Any  # `dp_public_data` as given; None if unset
 
     @classmethod
@@ -152,12 +153,12 @@ class Request:
         flat = flatten(params)
         check_names(flat)
         threads, categories = read_flat(flat, "nthread"), read_flat(flat, "dp_categories")
-        public_rows = flat.get("dp_public_data")
+        ids, public_rows = flat.get("dp_privacy_id"), flat.get("dp_public_data")
         if public_rows is False:
             public_rows = None
         if public_rows is not None:
             flat["dp_public_data"] = True
-        return cls(flat, rounds, continues, threads, categories, public_rows)
+        return cls(flat, rounds, continues, threads, categories, ids, public_rows)
 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:

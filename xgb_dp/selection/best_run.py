@@ -37,8 +37,8 @@ from ..request.default_plans import settings_of_sizes
 from ..request.names import flatten, takes
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
-from ..training.hook import prepare
 from ..training.input_checks import CallSite, check_rows, read_matrix
+from ..training.hook import prepare
 from ..training.run import Training, released_by, with_discovery
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
@@ -94,7 +94,9 @@ class SelectionRows:
                 f"xgb_dp.split(..., privacy_id=ids), and here pass {_IDS}=True or the name of "
                 "their column."
             )
-        ids = take_ids(flat, matrices[0])
+        mark, ids = take_ids(given, matrices[0])
+        if ids is not None:
+            flat[_IDS] = mark
         if whole:
             return flat, cls(matrices, (ids,), find_part(data, ids))
         return flat, cls(matrices, (ids, ids and data.test.persons), None)

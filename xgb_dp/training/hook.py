@@ -137,14 +137,14 @@ def before_train(
     # 1. Public inputs: the schema of the columns and the public rows. Reads no training row.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
     request = Request.parse(params, num_boost_round, continues=xgb_model is not None)
-    ids = matrices.take_ids(request.params, dtrain)
+    mark, ids = matrices.take_ids(request.ids, dtrain)
     with native.threads(request.threads):
         public_rows = workers.check_together(
             lambda: read_public_rows(request, call_site.evals, dtrain, schema)
         )
 
         # 2. Settings, plans and their noise.
-        settings = checked(request, schema, context.policy)
+        settings = checked(request, schema, context.policy, mark)
         settings = with_public_cuts(settings, public_rows)
         call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
         refuse_meta_estimators(binary=settings.kind == "binary", recorded=context.in_force)
@@ -205,9 +205,23 @@ def prepare(
     return calibrated(checked(Request.parse(user, rounds), schema, policy_in_force()))
 
 
-def checked(request: Request, schema: Schema, policy: PolicyRules | None) -> Config:
-    """Resolve the parameters of one training, and check them against the policy."""
+def checked(
+    request: Request,
+    schema: Schema,
+    policy: PolicyRules | None,
+    privacy_id: str | bool | None = None,
+) -> Config:
+    """Resolve the parameters of one training, and check them against the policy.
+
+    Args:
+        request: The parameters.
+        schema: The columns of the training data.
+        policy: The policy in force, if any.
+        privacy_id: Name of the id column, or True, to replace the ids themselves.
+    """
     given = {name: value for name, value in request.params.items() if value is not None}
+    if privacy_id is not None:
+        given["dp_privacy_id"] = privacy_id
     if policy is not None:
         policy.check_params(given, schema.names if schema.width else [])
     rounds = DEFAULT_ROUNDS if request.rounds is None else request.rounds
