@@ -24,14 +24,6 @@ class OpenRounds(int):
     """A default number of rounds, which a plan chosen by the number of rows may replace."""
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two parameter values are equal; arrays are never equal."""
-    try:
-        return bool(a == b)
-    except Exception:  # methods of user objects may raise anything
-        return False
-
-
 def listed(value: Any) -> list[Any] | None:
     """The entries of a list, tuple or one-dimensional array; None for other values."""
     if isinstance(value, np.ndarray):

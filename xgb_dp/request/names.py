@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from ..data.cells import is_unicode
 from ..errors import PrivacyParameterError, PrivacyRefusal, alias
-from ..parameters.parse import same
 from .params import PARAMETERS
 
 ALIASES: dict[str, str] = {a: p.name for p in PARAMETERS.values() for a in p.aliases}
@@ -119,7 +118,7 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
         if key == "eval_metric" and key in flat:
             old = flat[key] if isinstance(flat[key], list) else [flat[key]]
             flat[key] = old + (value if isinstance(value, list) else [value])
-        elif key in flat and not same(flat[key], value):
+        elif key in flat and not _same(flat[key], value):
             raise PrivacyParameterError(
                 f"`{_shown(name)}` is given twice (possibly as an alias) with different values. "
                 "Remove one."
@@ -250,13 +249,21 @@ def _shown(name: str) -> str:
     return name[:80].encode("utf-8", "backslashreplace").decode()
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parameter values are equal; arrays are never equal."""
+    try:
+        return bool(a == b)
+    except Exception:  # methods of user objects may raise anything
+        return False
+
+
 def _neutral(value: Any, neutral: Any) -> bool:
     if isinstance(neutral, int) and not isinstance(value, bool):
         try:
             return float(value) == neutral
         except Exception:  # an object of the caller may raise anything
             return False
-    return type(value) is type(neutral) and same(value, neutral)
+    return type(value) is type(neutral) and _same(value, neutral)
 
 
 _ENDINGS = ("id", "ids", "uid", "uuid", "guid", "nbr", "mrn", "ssn", "pk")

@@ -37,8 +37,8 @@ from ..request.default_plans import settings_of_sizes
 from ..request.names import flatten, takes
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
-from ..training.input_checks import CallSite, check_rows, read_matrix
 from ..training.hook import prepare
+from ..training.input_checks import CallSite, check_rows, read_matrix
 from ..training.run import Training, released_by, with_discovery
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
