@@ -43,7 +43,7 @@ OTHERS = {
     # Which table was given, before it is read.
     ("sklearn/estimators.py", "self.get_xgb_params()"),
     # Parameters of XGBoost itself, for a booster.
-    ("training/column_start.py", "params"),
+    ("training/start.py", "params"),
     ("training/run.py", "params"),
     # A private plan.
     ("plotting/explanations.py", "leaf"),

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 from xgb_dp.mechanisms.mechanism import Noise
-from xgb_dp.training.column_start import ColumnEffects, centre_of
+from xgb_dp.training.start import ColumnEffects, centre_of
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has
 

@@ -15,7 +15,7 @@ from xgb_dp.mechanisms.column_sums import PRESENT
 from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.ledger_model import Ledger
-from xgb_dp.training.column_start import ColumnEffects, booster_with, centre_of, trees_of
+from xgb_dp.training.start import ColumnEffects, booster_with, centre_of, trees_of
 
 from ..models import trees
 

@@ -44,9 +44,9 @@ from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedReleas
 from ..request import masking
 from ..request.resolution import with_released_range
 from . import start
-from .column_start import ColumnEffects, booster_with, trees_of
 from .continuation import grown_on
 from .input_checks import CallSite
+from .start import ColumnEffects, booster_with, trees_of
 
 Draw: TypeAlias = Callable[..., list[Any]]
 """Function that draws one release of the plan at a given index."""
