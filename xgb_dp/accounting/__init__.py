@@ -6,7 +6,13 @@ the files in reading order. Events and accountants that only published systems u
 ``sampled_rounds`` and ``published_accountants``. Proofs: ``docs/proofs/accounting.md``.
 """
 
-from .accountant import ACCOUNTANTS, Accountant, make_accountant
+from .accountant import (
+    ACCOUNTANTS,
+    Accountant,
+    ExactAccountant,
+    PureAccountant,
+    make_accountant,
+)
 from .events import (
     ChoiceEvent,
     Event,
@@ -19,8 +25,6 @@ from .events import (
     event_from_json,
     one_unit,
 )
-from .exact import ExactAccountant
-from .pure import PureAccountant
 from .units import PERSON, ROW, Unit
 
 __all__ = [

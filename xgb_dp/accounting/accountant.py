@@ -1,6 +1,11 @@
-"""The interface of accountants, and group privacy from the privacy curve of smaller groups.
+"""Accountants: (epsilon, delta) of the adaptive composition of a list of events.
 
-Proof: docs/proofs/neighbours.md, "In steps"
+The pure accountant adds up epsilons. The exact accountant is the tightest proved bound for all
+releases of a training. Both derive group privacy from the privacy curve of smaller groups.
+
+Proofs: docs/proofs/accounting.md, docs/proofs/neighbours.md ("In steps"), docs/proofs/choice.md,
+docs/proofs/selection.md, and docs/proofs/sampling.md for rounds that read a sample of the rows.
+Source of pure epsilon: Dwork and Roth (2014), theorem 3.16.
 """
 
 from __future__ import annotations
@@ -8,21 +13,35 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial, singledispatch
 from pkgutil import resolve_name
 from typing import ClassVar
 
+from .choice import ChoiceCurve, WithChoices
 from .closed_form_bounds import ZCDPCurve
+from .composition import WORK, FlatCurve
 from .curve import Curve, narrow, usual_floats
-from .events import Event, SelectionEvent, ThresholdEvent, one_unit
+from .events import (
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    PlainEvent,
+    SelectionEvent,
+    ThresholdEvent,
+    one_unit,
+)
 from .gaussian import WithThresholds
-from .simplify import Neighbours, Terms, simplify
+from .selection import SelectionCurve, WithSelections
+from .simplify import Neighbours, Terms, parts_of_run, simplify
 
 ACCOUNTANTS: dict[str, type[Accountant] | str] = {
-    "exact": "xgb_dp.accounting.exact:ExactAccountant",
+    "exact": "xgb_dp.accounting.accountant:ExactAccountant",
     "rdp": "xgb_dp.accounting.published_accountants:RDPAccountant",
     "gdp": "xgb_dp.accounting.published_accountants:GDPAccountant",
     "classic": "xgb_dp.accounting.published_accountants:ClassicAccountant",
-    "pure": "xgb_dp.accounting.pure:PureAccountant",
+    "pure": "xgb_dp.accounting.accountant:PureAccountant",
 }
 """Accountant classes, or their import paths, by ``dp_accountant`` name; the first is tightest."""
 
@@ -248,3 +267,152 @@ class Smallest(Curve):
             stepped = map(delta_of_steps, of_step, parts, [self._steps] * len(parts))
             deltas = list(map(min, deltas, stepped))
         return [min(delta, self._pure.delta(x)) for x, delta in zip(points, deltas, strict=True)]
+
+
+class PureCurve(Curve):
+    """The curve of pure epsilon-differential privacy; an infinite epsilon means no bound."""
+
+    def __init__(self, epsilon: float) -> None:
+        self._epsilon = epsilon
+
+    def epsilon(self, delta: float) -> float:
+        """See :class:`Curve`."""
+        return self._epsilon
+
+    def delta(self, epsilon: float) -> float:
+        """See :class:`Curve`."""
+        return 0.0 if epsilon >= self._epsilon else 1.0
+
+
+def pure_curve(events: Sequence[Event], rows: int) -> PureCurve:
+    """The curve of basic composition. Group privacy multiplies epsilon by the number of rows."""
+    return PureCurve(rows * pure_sum(events) * (1.0 + 1e-14))
+
+
+def pure_sum(events: Iterable[Event]) -> float:
+    """Pure epsilon of these events for one row, in nats; infinite if there is no bound."""
+    return math.fsum(pure_of(event) if event.count else 0.0 for event in events)
+
+
+@singledispatch
+def pure_of(event: Event) -> float:
+    """Pure epsilon of an event with count > 0. Modules that define other kinds register them."""
+    if isinstance(event, GaussianEvent):
+        return math.inf if event.sensitivity2 else 0.0
+    if isinstance(event, ThresholdEvent):
+        return math.inf
+    if isinstance(event, ExponentialEvent):
+        return event.count * event.eps0
+    if isinstance(event, LaplaceEvent):
+        return event.count * event.epsilon * (1.0 + 1e-15)
+    if isinstance(event, ChoiceEvent):
+        return event.count * max(map(pure_sum, event.ways)) * (1.0 + 1e-14)
+    if isinstance(event, SelectionEvent):
+        return event.count * _best_run(event) * (1.0 + 1e-13)
+    raise TypeError(f"Accountants have no privacy loss for events of type {type(event).__name__}.")
+
+
+def _best_run(event: SelectionEvent) -> float:
+    """Pure epsilon of the best of a random number of runs: docs/proofs/selection.md."""
+    run, distribution = max(map(pure_sum, parts_of_run(event, 1))), event.repetitions
+    if distribution.family == "poisson":
+        return run - distribution.rate * math.expm1(-run)
+    return (2.0 + distribution.shape) * run
+
+
+class PureAccountant(Accountant):
+    """(epsilon, 0) of a list of events by basic composition.
+
+    A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
+    Rounds on disjoint parts cost as much as one round (parallel composition). A round on a Poisson
+    sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
+
+    Args:
+        events: In any order.
+
+    Examples:
+        >>> from xgb_dp.accounting import LaplaceEvent
+        >>> event = LaplaceEvent("leaves", sensitivity=1, scale=20, count=10)
+        >>> round(xgb_dp.accounting.PureAccountant([event]).get_epsilon(0.0), 6)
+        0.5
+    """
+
+    name = "pure"
+
+    def get_epsilon(
+        self, delta: float = 0.0, group_size: int = 1, *, replaced: bool = False
+    ) -> float:
+        """Epsilon, which does not depend on delta and is infinite with Gaussian noise."""
+        return super().get_epsilon(delta, group_size, replaced=replaced)
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        return pure_curve(events, neighbours.rows)
+
+
+class ExactAccountant(Accountant):
+    """(epsilon, delta) of the adaptive composition of a list of events, from its exact curve.
+
+    Args:
+        events: In release order.
+        work: Limit of elementary operations per curve; about 1e9 take a second. Every value gives a
+            valid bound, and larger values give tighter bounds.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> accountant = xgb_dp.accounting.ExactAccountant([event])
+        >>> round(accountant.get_epsilon(1e-6), 2)
+        0.66
+    """
+
+    name = "exact"
+
+    def __init__(self, events: Iterable[Event], work: float = WORK) -> None:
+        super().__init__(events)
+        self._work = work
+
+    def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        whole = self._at_once(events, neighbours)
+        steps, each = 1, neighbours.rows
+        if not all(isinstance(e, (PlainEvent, ChoiceEvent)) or not e.count for e in events):
+            each = 1 if neighbours.rows <= MOST_ROWS else MOST_ROWS
+            steps = -(-neighbours.rows // each)
+        step = self._composed(events, Neighbours(each, each)) if steps > 1 else None
+        return Smallest(whole, pure_curve(events, neighbours.rows), step, steps)
+
+    def _at_once(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        """The curve for all rows in one step."""
+        rest = [e for e in events if not isinstance(e, SelectionEvent)]
+        selections: list[Curve] = []
+        for event in events:
+            if isinstance(event, SelectionEvent) and event.count:
+                parts = [
+                    ExactAccountant(part)._curve_for(neighbours)
+                    for part in parts_of_run(event, neighbours.assignments)
+                ]
+                selections += [SelectionCurve(event.repetitions, parts)] * event.count
+        if not selections:
+            return self._of_rest(rest, neighbours)
+        alone = not any(event.count for event in rest)
+        return WithSelections(selections, None if alone else self._of_rest(rest, neighbours))
+
+    def _of_rest(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
+        """The curve of all events except private selections."""
+        happened = [event for event in events if event.count]
+        if not any(isinstance(event, ChoiceEvent) for event in happened):
+            return compose(simplify(events, neighbours.assignments), neighbours, self._work)
+        if len(happened) == 1 and happened[0].count == 1:
+            [choice] = simplify(happened, neighbours.assignments).choices
+            return ChoiceCurve(choice, neighbours.rows)
+        # Sampling every row independently costs at least as much.
+        replaced = Neighbours(neighbours.rows, neighbours.rows)
+        of_terms = partial(compose, neighbours=replaced)
+        return WithChoices(simplify(happened, replaced.assignments), replaced.rows, of_terms)
+
+
+def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:
+    """The exact curve of Gaussians, selections, Laplace noise and terms of other modules."""
+    for other in terms.others:
+        if not other.is_empty:
+            return other.compose(terms, neighbours, work)
+    return FlatCurve(terms.flat, neighbours.rows, work)

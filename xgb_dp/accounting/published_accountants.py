@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from .accountant import Accountant, Smallest
+from .accountant import Accountant, Smallest, pure_curve
 from .choice import hull
 from .closed_form_bounds import ORDERS, RDPCurve, ZCDPCurve
 from .curve import Curve, narrow, root_above
 from .events import Event, Repetitions, SelectionEvent
 from .gaussian import BETA, GaussianTotals, gaussian_delta
-from .pure import pure_curve
 from .simplify import ChoiceTerm, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 _UP = 1.0 + 1e-12

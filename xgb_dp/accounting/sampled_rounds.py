@@ -15,12 +15,11 @@ import numpy as np
 
 from ..errors import LedgerError
 from . import sampled_selection as sampled
-from .accountant import MOST_ROWS
+from .accountant import MOST_ROWS, pure_of, pure_sum
 from .composition import FlatCurve, solve
 from .curve import ChordTable, Curve, both_signs
 from .events import Event, ExponentialEvent, GaussianEvent, PlainEvent, RoundsEvent, counted
 from .gaussian import gaussian_epsilon
-from .pure import pure_of, pure_sum
 from .simplify import BoundedRange, Neighbours, OtherTerm, Terms, simplify, term_of, touched
 
 _LOWEST_DELTA = 1e-200
