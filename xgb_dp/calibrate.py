@@ -19,8 +19,7 @@ from .accounting.gaussian import gaussian_mu
 from .engine.progress import progress
 from .errors import BudgetError, named
 from .mechanisms.mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise
-from .mechanisms.plan import SHARE_NAMES, Mechanisms, choice_event
-from .mechanisms.sampling import SAMPLE_BITS
+from .mechanisms.plan import SAMPLE_BITS, SHARE_NAMES, Mechanisms, choice_event
 
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 # The slope of log epsilon over log mu is about 1 for small mu and 2 for large mu.

@@ -12,8 +12,7 @@ not private, or its bound is false, the preset uses the closest private variant 
 from __future__ import annotations
 
 from .errors import PrivacyParameterError
-from .published import dp_xgb, dpboost, maddock, sarus
-from .published.system import Preset, System
+from .published import Preset, System, dp_xgb, dpboost, maddock, sarus
 
 SYSTEMS: tuple[System, ...] = (sarus.SYSTEM, dpboost.SYSTEM, dp_xgb.SYSTEM, maddock.SYSTEM)
 """All published systems, in the order of the documentation."""

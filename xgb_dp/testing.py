@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .engine.fixed_noise import fix_noise_of_process, fixed_noise, noise_key
 from .errors import PrivacyParameterError
+from .record.authorization import fix_noise_of_process, fixed_noise, noise_key
 
 if TYPE_CHECKING:
     from .record.ledger_model import Ledger

@@ -23,11 +23,10 @@ from ..accounting import PERSON, ROW, Event, SelectionEvent, Unit, one_unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..accounting.gaussian import gaussian_epsilon
 from ..data.ids import SplitPart
-from ..engine import fixed_noise
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..parameters.parse import parse_flag, parse_int, parse_number
-from ..record.authorization import Context, ReleaseRequest, authorized_by
+from ..record.authorization import Context, ReleaseRequest, authorized_by, noise_key
 from ..record.formatting import visible
 from ..record.privacy_report import privacy_report
 from ..record.privacy_warnings import concerns, scope, warn
@@ -663,7 +662,7 @@ def check_single_process(what: str, secret: str, several: str) -> None:
     """Refuse a release whose noise would not be secret or would be drawn by several workers."""
     if this_worker()[1] > 1:
         raise PrivacyRefusal(several)
-    if fixed_noise.noise_key() is not None:
+    if noise_key() is not None:
         raise PrivacyRefusal(
             f"Noise from a fixed key is refused in {what}: {secret} always secret. Call it outside "
             "the block that fixes the key."

@@ -16,7 +16,7 @@ import numpy as np
 from .. import policy
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
-from ..data.model_columns import check_columns
+from ..data.row_checks import check_columns
 from ..domain.csv_text import check_extension
 from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.arrays import collect_table, describe_column_type, find_library
-from ..data.model_columns import as_text, check_names
+from ..data.row_checks import as_text, check_names
 from ..engine.saved_model import category_names, load_booster
 from ..errors import LedgerError, PrivacyParameterError
 from .columns import Column, column_names, read_feature_arrays

@@ -27,8 +27,7 @@ from ..data.cells import Names, read_data
 from ..data.frames import encode_labels, has_column, list_columns, without_column
 from ..data.ids import SplitPart, are_disjoint
 from ..data.matrices import MATRICES, private_matrix
-from ..data.model_columns import check_columns
-from ..data.row_checks import check_base_margin, check_intervals, check_labels
+from ..data.row_checks import check_base_margin, check_columns, check_intervals, check_labels
 from ..domain.domain import stored_classes, stored_domain
 from ..engine import native
 from ..engine.saved_model import (

@@ -34,7 +34,6 @@ from .label_range import LabelRange
 from .label_sums import LabelSums
 from .leaves import LEAF_NOISES, Leaves
 from .mechanism import Mechanism, Noise
-from .sampling import SAMPLE_BITS
 from .splits import SCORES, Splits
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
@@ -51,6 +50,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
 SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in MECHANISMS))
 """Names in ``dp_budget_shares``."""
 AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
+SAMPLE_BITS = 32  # precision of the probability with which a round reads a row
 _NUMBERS = ("rounds", "grid_bits", "sampling_num", "ensemble")  # fields of a plan
 
 

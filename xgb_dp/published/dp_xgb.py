@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .system import BOUNDS, MISSING, NO_DATA, RENYI, Preset, System
+from . import BOUNDS, MISSING, NO_DATA, RENYI, Preset, System
 
 _XGB = {**RENYI, "lambda": 1.0, "dp_score": "newton", "dp_score_clip": 0.5}
 _XGB_FOLLOWS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
+from . import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
 _DPBOOST = {
     **PURE,

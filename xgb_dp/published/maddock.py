@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .system import BOUNDS, NO_DATA, RENYI, Preset, System
+from . import BOUNDS, NO_DATA, RENYI, Preset, System
 
 _RANDOM = {**RENYI, "dp_split": "random"}
 _TR_FOLLOWS = (

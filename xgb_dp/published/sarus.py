@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
+from . import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
 
 def leaf_sensitivity(min_child_weight: float, penalty: float = 0.1) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import PrivacyRefusal
-from ..mechanisms import sampling
+from ..mechanisms.plan import SAMPLE_BITS
 from ..mechanisms.splits import SPLITS, tree_default
 from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
@@ -23,6 +23,12 @@ def _tree_method(name: str, value: Any, s: Config) -> str:
         "training requires tree_method='dp_hist' or 'dp_approx'. Set one of them, or remove the "
         "dp_* parameters and the private model to train without privacy."
     )
+
+
+def _subsample(name: str, value: Any, s: Config) -> float:
+    """Round to a multiple of 2^-32, the precision of sampling and accounting."""
+    rate = Number(0, 1, open_low=True)(name, value)
+    return max(1, round(rate * 2**SAMPLE_BITS)) / 2**SAMPLE_BITS
 
 
 def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
@@ -56,7 +62,13 @@ PARAMETERS = (
               "feature or all cuts; the same sums determine the leaves.",
               OneOf(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
-    *sampling.PARAMETERS,
+    Parameter("subsample", "Probability with which a round reads each row.",
+              _subsample, 1.0, SPENDS, "sampling",
+              Table.PUBLISHED, unit="probability", values="0 < value <= 1"),
+    Parameter("dp_ensemble", "Number of rounds in an ensemble, which read disjoint random parts "
+                             "of the rows and cost as much as one round.",
+              Integer(1, 1 << 16), 1, SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
+              shown="1: every round reads all rows", plan="ensemble"),
     Parameter("dp_features_per_tree", "Number of features that a tree may use.",
               lambda name, value, s: Integer(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
@@ -118,6 +130,9 @@ RULES = (
          "`feature_weights` are probabilities for drawing the columns of a tree, but no columns "
          "are drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`) with "
          "dp_feature_order='random', or remove the weights."),
-    *sampling.RULES,
+    Rule("dp_ensemble or subsample",
+         lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
+         "`dp_ensemble` and `subsample` both determine which rows a round reads. Pass only one of "
+         "them."),
 )
 # fmt: on

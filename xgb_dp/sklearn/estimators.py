@@ -44,7 +44,7 @@ from ..data.matrices import (
     read_part_persons,
     split_matrix,
 )
-from ..data.model_columns import as_text, check_columns, check_names
+from ..data.row_checks import as_text, check_columns, check_names
 from ..discovery.result import Discovery
 from ..domain.coding import Schema
 from ..domain.columns import column_names, read_column

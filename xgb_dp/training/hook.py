@@ -18,7 +18,7 @@ from xgboost.callback import TrainingCallback
 from ..data import matrices
 from ..data.ids import encode_persons
 from ..data.matrices import find_part, id_column
-from ..data.model_columns import check_columns
+from ..data.row_checks import check_columns
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
 from ..errors import PrivacyRefusal, alias
