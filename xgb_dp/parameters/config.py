@@ -31,7 +31,7 @@ class ReleasedRange:
 class Config:
     """Configuration of one training; every value is public. ``config["eta"]`` is `eta`.
 
-    :func:`xgb_dp.request.resolution.resolve` computes the parameters in a fixed order. Reading one
+    :func:`xgb_dp.request.params.resolve` computes the parameters in a fixed order. Reading one
     before its turn is a KeyError.
     """
 

@@ -20,8 +20,7 @@ from ..parameters.config import Config
 from ..planning import draft
 from ..request.guarantee import shares_of
 from ..request.objectives import OBJECTIVES, OWN_PARAMETERS
-from ..request.params import PARAMETERS
-from ..request.resolution import recorded
+from ..request.params import PARAMETERS, recorded
 from ..request.schema import MOST_COLUMNS, Schema
 from .ledger_model import Ledger, TrainingRecord
 

@@ -21,7 +21,7 @@ from typing import Any
 from ..mechanisms.splits import OF_TREES
 from ..parameters.config import Config
 from ..parameters.parse import OpenRounds
-from .resolution import changed
+from .params import changed
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from ..parameters import parse
 from ..parameters.config import Config
 from ..planning import calibrated
 from ..record.authorization import policy_in_force
-from ..request import resolution
 from ..request.default_plans import settings_of_sizes
 from ..request.names import Request, flatten
+from ..request.params import changed
 from ..request.schema import Schema
 from ..training.hook import checked
 from .scores import Score
@@ -105,11 +105,11 @@ def trials(
 def _trial(
     common: Params, change: Mapping[str, Any], rounds: int, schema: Schema, epsilon: float
 ) -> Trial:
-    changed = dict(change)
-    rounds = changed.pop("num_boost_round", rounds)
+    others = dict(change)
+    rounds = others.pop("num_boost_round", rounds)
     if not isinstance(rounds, parse.OpenRounds):
         rounds = parse.parse_int(alias("num_boost_round"), rounds, 0, 100_000)
-    user = {**common, **flatten(changed)}
+    user = {**common, **flatten(others)}
     user = {name: value for name, value in user.items() if value is not None}
     for name in ("dp_epsilon", "dp_delta"):
         if name in user:
@@ -124,7 +124,7 @@ def _trial(
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
     if len(settings_of_sizes(settings)[1]) == 1:  # else the trees depend on the number of rows
         trees = default_trees(settings)
-        user, settings = user | trees, resolution.changed(settings, trees)
+        user, settings = user | trees, changed(settings, trees)
     return Trial(user, dict(change), rounds, settings)
 
 
@@ -153,9 +153,7 @@ def plan_runs(
     for _ in range(_ATTEMPTS):
         scored = score.event(_SCORE_MU * mu / unit.group_size, of_persons=unit.of_persons)
         target = {"dp_epsilon": run_epsilon, "dp_delta": run_delta, "dp_accountant": ACCOUNTANT}
-        runs = tuple(
-            calibrated(resolution.changed(trial.settings, target)).events for trial in settings
-        )
+        runs = tuple(calibrated(changed(trial.settings, target)).events for trial in settings)
         event = SelectionEvent(repetitions, tuple(dict.fromkeys(runs)), (scored,), 1)
         certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group_size)
         if certified <= epsilon and (best is None or run_epsilon > best.epsilon):

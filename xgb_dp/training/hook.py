@@ -29,8 +29,7 @@ from ..record.authorization import Context, PolicyRules, check_here, policy_in_f
 from ..record.content import check_margins
 from ..record.pipelines import fitted_step_warnings
 from ..request.names import Request
-from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
-from ..request.resolution import resolve, with_public_cuts
+from ..request.params import ARGUMENTS, DEFAULT_ROUNDS, resolve, with_public_cuts
 from ..request.schema import Schema, common_schema
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (

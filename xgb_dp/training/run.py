@@ -42,7 +42,7 @@ from ..record.claim import ReleaseRecorder
 from ..record.content import content_of_booster, store_bound
 from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedRelease, TrainingRecord
 from ..request import masking
-from ..request.resolution import with_released_range
+from ..request.params import with_released_range
 from . import start
 from .continuation import grown_on
 from .input_checks import CallSite
