@@ -16,7 +16,7 @@ from typing import Any
 
 from .accounting import PERSON, ROW, Event, Unit, make_accountant
 from .domain.columns import check_mapping, parse_column_name, parse_strings, read_schema_file
-from .domain.csv_text import Csv
+from .domain.data_files import Csv
 from .domain.domain import Domain, from_mapping
 from .errors import (
     POLICY,

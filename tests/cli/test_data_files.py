@@ -17,8 +17,7 @@ from tests.policy.conftest import table as patients
 pytest.importorskip("click")
 
 from xgb_dp.cli.tables import paged_table, read_table
-from xgb_dp.domain.csv_text import Csv
-from xgb_dp.domain.data_files import find_files
+from xgb_dp.domain.data_files import Csv, find_files
 from xgb_dp.domain.domain import from_mapping, read_domain, read_header
 from xgb_dp.errors import PrivacyParameterError
 

@@ -13,7 +13,7 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 pytest.importorskip("click")
 
-from xgb_dp.domain.csv_text import Csv
+from xgb_dp.domain.data_files import Csv
 from xgb_dp.domain.domain import read_header
 from xgb_dp.domain.row_files import read_cells
 

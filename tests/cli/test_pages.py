@@ -16,7 +16,7 @@ pytest.importorskip("click")
 import xgboost as xgb
 
 from xgb_dp.cli import tables
-from xgb_dp.domain import csv_text
+from xgb_dp.domain import data_files
 from xgb_dp.testing import fixed_noise
 
 from .calls import SCHEMA, TRAIN, fails, rows, run
@@ -27,7 +27,7 @@ KEY = 11
 @pytest.fixture
 def small(folder, monkeypatch):
     """A folder for tables, each of which has few rows; a weight, and several rows of a person."""
-    monkeypatch.setattr(csv_text, "BLOCK", 300)
+    monkeypatch.setattr(data_files, "BLOCK", 300)
     monkeypatch.setattr(tables, "_CELLS", 60)
     visits = rows().assign(patient=np.arange(200) % 150, heavy=np.tile([1, 0.5], 100))
     visits.to_csv("rows.csv", index=False)

@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet
 
 from xgb_dp.cli.tables import read_table
-from xgb_dp.domain import csv_text
+from xgb_dp.domain import data_files
 from xgb_dp.domain.columns import Column, read_features, read_numbers
-from xgb_dp.domain.csv_text import Csv
+from xgb_dp.domain.data_files import Csv
 from xgb_dp.domain.domain import Domain, from_mapping, read_header
 from xgb_dp.domain.row_files import read_batches, read_cells
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
@@ -174,7 +174,7 @@ LINES = {
 @pytest.mark.parametrize("block", [30, 1 << 21])
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_could_be_read_in_two_ways_is_refused(line, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK", block)
+    monkeypatch.setattr(data_files, "BLOCK", block)
     path = tmp_path / "rows.csv"
     for end in ("\n1,2,3\n", '\n"1",2,3\n', ""):
         path.write_text(f"a,b,c\n\n1,2,3\n{line}{end}", encoding="utf-8", newline="")
@@ -195,7 +195,7 @@ def test_one_byte_order_mark_may_begin_a_file(tmp_path):
 @pytest.mark.parametrize("block", [64, 1 << 21])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_file_is_read_some_lines_at_a_time(block, quote, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK", block)
+    monkeypatch.setattr(data_files, "BLOCK", block)
     path = tmp_path / "rows.csv"
     lines = [f"{quote}{i}{quote},{quote}é{quote}" for i in range(1000)]
     path.write_text("\n".join(["a,b", *lines]), encoding="utf-8")

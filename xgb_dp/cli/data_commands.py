@@ -14,8 +14,7 @@ from ..data.arrays import describe_column_type
 from ..data.cells import MISSING
 from ..discovery.column_reader import DATES, KINDS, column_kinds
 from ..domain.columns import format_flow
-from ..domain.csv_text import Csv, check_columns, check_extension
-from ..domain.data_files import Source, is_parquet, name_of
+from ..domain.data_files import Csv, Source, check_columns, check_extension, is_parquet, name_of
 from ..domain.domain import read_domain, read_header
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling

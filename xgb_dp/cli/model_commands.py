@@ -17,7 +17,7 @@ from .. import policy
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
 from ..data.row_checks import check_columns
-from ..domain.csv_text import check_extension
+from ..domain.data_files import check_extension
 from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson
 from ..engine.saved_model import (

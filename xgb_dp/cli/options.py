@@ -26,8 +26,7 @@ from ..domain.columns import (
     parse_levels,
     parse_scalar,
 )
-from ..domain.csv_text import Csv
-from ..domain.data_files import Source
+from ..domain.data_files import Csv, Source
 from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range

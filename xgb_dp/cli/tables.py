@@ -31,8 +31,7 @@ from .. import policy
 from ..data.ids import Persons, SplitPart, encode_persons
 from ..data.matrices import SplitTable, split_matrix
 from ..domain.columns import read_codes, read_features, read_numbers
-from ..domain.csv_text import Csv, check_columns
-from ..domain.data_files import Source, name_of
+from ..domain.data_files import Csv, Source, check_columns, name_of
 from ..domain.domain import Domain, read_header
 from ..domain.row_files import of_one_type, read_batches, read_ids, to_frame
 from ..errors import PrivacyParameterError, PrivacyWarning, RowDomainError

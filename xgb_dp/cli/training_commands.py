@@ -46,8 +46,7 @@ from .group import (
 from .options import FILE, FOLDER, OUT
 
 if TYPE_CHECKING:
-    from ..domain.csv_text import Csv
-    from ..domain.data_files import Source
+    from ..domain.data_files import Csv, Source
     from ..planning import Prepared
     from .tables import FileRows
 

@@ -43,8 +43,15 @@ from .columns import (
     read_schema_file,
     to_schema_entries,
 )
-from .csv_text import Csv, check_columns, parse_header, read_blocks
-from .data_files import Source, find_files, is_parquet
+from .data_files import (
+    Csv,
+    Source,
+    check_columns,
+    find_files,
+    is_parquet,
+    parse_header,
+    read_blocks,
+)
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {

@@ -22,16 +22,19 @@ from pyarrow import parquet
 
 from ..data.cells import numbers_among
 from ..errors import PrivacyParameterError, RowDomainError
-from .csv_text import (
+from .data_files import (
     Csv,
+    Source,
     check_columns,
+    find_files,
     find_separator,
+    is_parquet,
+    name_of,
     parse_header,
     read_blocks,
     reading_errors,
     refuse_lines,
 )
-from .data_files import Source, find_files, is_parquet, name_of
 
 _INDEX = re.compile(r"__index_level_\d+__")  # pandas stores an unnamed index under this name
 
