@@ -27,7 +27,7 @@ from sklearn import metrics
 from xgb_dp.evaluation.counts import log_cells, one_thread
 from xgb_dp.evaluation.figures import outside
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
+from xgb_dp.evaluation.rows import Groups, Rows, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 from . import losses
@@ -104,13 +104,13 @@ class Population:
         predictions = tuple(p[rows] for p in self.predictions)
         labels, second_step = self.labels[rows], getattr(self.plan, "plan_second_step", None)
         if len(predictions) == 2:
-            cells = self.plan.cells(predictions, labels)
-            later = self.plan.later_cells(predictions, labels)
+            pairs = Rows(predictions, labels)
+            cells, later = self.plan.cells(pairs), self.plan.later_cells(pairs)
             released = release(layout, events, cells, None, second_step, later)
             report = self.plan.report(released, None, LEVEL)
             return report, dict(report.figures())
         groups = None if self.groups is None else self.groups[rows]
-        cells = self.plan.cells(predictions[0], labels, groups)
+        cells = self.plan.cells(Rows(predictions[0], labels, groups))
         released = release(layout, events, cells, persons, second_step)
         overall, parts = self.plan.views(released, LEVEL)
         out = dict(overall.figures())
@@ -427,7 +427,7 @@ def _two_models_of_counts() -> Population:
     names = "mean label", "mean of the first", "mean of the second"
     values = [np.clip(v, *plan.target) for v in (labels, *predictions)]
     exact = {f"clipped {name}": float(v.mean()) for name, v in zip(names, values, strict=True)}
-    place = plan.cells(predictions, labels)[0]
+    place = plan.cells(Rows(predictions, labels))[0]
     rows, *sums = (
         np.bincount(place, weights=v, minlength=32) for v in (np.ones_like(labels), *values)
     )

@@ -21,7 +21,7 @@ from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import ModelKind, events_for, read_evaluated_model
+from xgb_dp.evaluation.rows import ModelKind, Rows, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load
@@ -112,7 +112,7 @@ def measured(
             rng = np.random.default_rng(n)
             for _ in range(repeats):
                 sample = rng.integers(0, len(labels), n)
-                cells = plan.cells(margins[sample], labels[sample], None)
+                cells = plan.cells(Rows(margins[sample], labels[sample]))
                 view, _ = plan.views(
                     release(layout, events, cells, None, plan.plan_second_step), 0.95
                 )

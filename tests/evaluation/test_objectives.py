@@ -16,7 +16,7 @@ from xgb_dp.evaluation.amounts import Deviance
 from xgb_dp.evaluation.counts import log_cells
 from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.regression import Regression
-from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
+from xgb_dp.evaluation.rows import Groups, Rows, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout, release
 from xgb_dp.testing import fixed_noise
 
@@ -138,7 +138,7 @@ def test_intervals_of_curves_cover(pairs, name):
     order, rng, hits = np.argsort(-p, kind="stable"), np.random.default_rng(4), []
     lift = y[order[: int(0.3 * len(y))]].mean() / y.mean()
     by_prediction = log_cells(p, single.means.low, single.means.high, 64)
-    by_ratio = double.cells((p, q), y)[0]
+    by_ratio = double.cells(Rows((p, q), y))[0]
 
     def covered(figure: Any, inside: Any, values: Any) -> Any:
         exact = values[inside].mean() if inside.any() else np.nan
@@ -147,7 +147,7 @@ def test_intervals_of_curves_cover(pairs, name):
     for _ in range(60):
         at = rng.integers(0, len(y), 4000)
         released = [
-            release(layout, events_for(layout, 2.0, 1e-6), plan.cells(values, y[at]))
+            release(layout, events_for(layout, 2.0, 1e-6), plan.cells(Rows(values, y[at])))
             for plan, values in ((single, p[at]), (double, (p[at], q[at])))
             for layout in [Layout(plan.blocks)]
         ]
@@ -244,7 +244,7 @@ def test_one_row_of_a_double_lift(pairs, rows):
     models = tuple(map(read_evaluated_model, pairs["counts"][0]))
     plan = plan_evaluation(models, None, None, BOUNDS["counts"])
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
-    cells = plan.cells((first, second), y)
+    cells = plan.cells(Rows((first, second), y))
     for block, column in zip(plan.blocks, cells, strict=True):
         assert ((column >= 0) & (column < block.cells)).all()
     stated = Layout(plan.blocks).sensitivity2
@@ -257,7 +257,7 @@ def test_a_double_lift_attains_the_bound(pairs):
     models = tuple(map(read_evaluated_model, pairs["counts"][0]))
     plan = plan_evaluation(models, None, None, BOUNDS["counts"])
     most = np.array([float(BOUNDS["counts"][1])])
-    assert moved(plan, plan.cells((most, most), most), 1) == Layout(plan.blocks).sensitivity2
+    assert moved(plan, plan.cells(Rows((most, most), most)), 1) == Layout(plan.blocks).sensitivity2
 
 
 def test_two_models_that_cannot_be_compared(pairs, judges):
@@ -293,7 +293,7 @@ def test_one_row(plans, name, rows):
     if len(plan.levels) > 1:
         prediction = np.stack([prediction, -prediction, prediction], axis=1)
     with np.errstate(all="ignore"):
-        cells = plan.cells(prediction, y, group)
+        cells = plan.cells(Rows(prediction, y, group))
     for block, column in zip(plan.blocks, cells, strict=True):
         assert ((column >= 0) & (column < block.cells)).all()
     stated = Layout(plan.blocks).sensitivity2
@@ -427,7 +427,7 @@ def test_intervals_of_rates_cover(policies):
     hits, rng, width = dict.fromkeys(exact, 0), np.random.default_rng(2), 0.0
     for _ in range(60):
         at = rng.integers(0, len(y), 4000)
-        cells = plan.cells((p[at], exposure[at]), y[at])
+        cells = plan.cells(Rows(p[at], y[at], exposures=exposure[at]))
         view, _ = plan.views(release(layout, events_for(layout, 2.0, 1e-6), cells), 0.95)
         for name, value in exact.items():
             figure = view.lift(0.3) if name == "lift" else getattr(view, name)
@@ -443,10 +443,10 @@ def test_sensitivity_of_rates_is_attained(policies):
     stated, most = Layout(plan.blocks).sensitivity2, np.array([12.0])
     for exposure in (0.0, 0.2, 3.0, 4.0, 1e9, np.inf):
         for prediction in (1e-9, 1.0, 12.0, np.inf):
-            row = np.array([prediction]), np.array([exposure])
-            assert moved(plan, plan.cells(row, most), 1) <= stated
+            row = Rows(np.array([prediction]), most, exposures=np.array([exposure]))
+            assert moved(plan, plan.cells(row), 1) <= stated
     order = [(m.astype(np.int64) ** 2).sum(axis=0) for m in plan.means.order_matrices()]
-    ends = plan.means.order_cells(np.array([8.0]), most, np.array([5.0]))
+    ends = plan.means.order_cells(Rows(np.array([8.0]), most, exposures=np.array([5.0])))
     assert [norms[cell[0]] for norms, cell in zip(order, ends, strict=True)] == pytest.approx(
         [norms.max() for norms in order], rel=1e-3
     )

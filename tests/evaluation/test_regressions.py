@@ -9,7 +9,7 @@ from sklearn import metrics
 
 import xgb_dp
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
+from xgb_dp.evaluation.rows import Groups, Rows, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach
@@ -125,7 +125,7 @@ def test_intervals_cover_the_population(houses, epsilon):
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
     for _ in range(TIMES):
         at = rng.integers(0, len(y), 2000)
-        sums = release(layout, events, plan.cells(p[at], y[at], group[at]), None)
+        sums = release(layout, events, plan.cells(Rows(p[at], y[at], group[at])), None)
         overall, groups = plan.views(sums, 0.95)
         for name in exact_of(y[:9], p[:9]):
             for suffix, view in (("", overall), (" of 1", groups["1"])):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
-from xgb_dp.evaluation.rows import Groups, read_evaluated_model
+from xgb_dp.evaluation.rows import Groups, Rows, read_evaluated_model
 from xgb_dp.evaluation.survival import Survival
 from xgb_dp.noisy_sums import Layout
 
@@ -88,7 +88,7 @@ def test_one_row(judge, rows):
     prediction, lower, upper, group = (np.array(v) for v in zip(*rows, strict=True))
     groups = Groups("g", ("a", "b"))
     plan = Survival.from_model(read_evaluated_model(judge[0]), groups, BOUNDS)
-    cells = plan.cells(prediction, np.stack([lower, upper], axis=1), group)
+    cells = plan.cells(Rows(prediction, np.stack([lower, upper], axis=1), group))
     for block, members in zip(plan.blocks, cells, strict=True):
         assert ((members >= 0) & (members < block.cells)).all()
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2

@@ -14,7 +14,7 @@ from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.evaluation.classification import Binary
 from xgb_dp.evaluation.counts import BINS, CELLS, UNIT, ScoreGrid, counts_matrix
-from xgb_dp.evaluation.rows import Groups, events_for
+from xgb_dp.evaluation.rows import Groups, Rows, events_for
 from xgb_dp.noisy_sums import Block, Later, Layout, NoisySums, release, weights
 
 EXAMPLES = settings(max_examples=100, deadline=None)
@@ -59,7 +59,7 @@ def test_sums_are_those_of_the_rows(low, width, rows):
     plan = binary(grid)
     margins = np.array([m for m, _ in rows])
     labels = np.array([y for _, y in rows], dtype=np.float64)
-    (cells,) = plan.cells(margins, labels, None)
+    (cells,) = plan.cells(Rows(margins, labels))
     sums = plan.blocks[0].sums(cells)[0]
     expected = sum((one_row(grid, m, y) for m, y in rows), np.zeros(len(sums), dtype=np.int64))
     np.testing.assert_array_equal(sums, expected)
@@ -81,7 +81,7 @@ def test_one_row_moves_no_more_than_the_event_says(low, width, rows):
     margins, labels, codes = (np.array(v) for v in zip(*rows, strict=True))
     sums = []
     for n in (len(rows), len(rows) - 1):
-        cells = plan.cells(margins[:n], labels[:n], codes[:n])
+        cells = plan.cells(Rows(margins[:n], labels[:n], codes[:n]))
         sums.append([b.sums(c) for b, c in zip(plan.blocks, cells, strict=True)])
     moved = sum(int(((a - b) ** 2).sum()) for a, b in zip(*sums, strict=True))
     assert 0 < moved <= layout.sensitivity2
@@ -106,7 +106,7 @@ def test_one_person_moves_no_more_than_the_event_says(rows, most):
     ids, margins, labels = (np.array(v) for v in zip(*rows, strict=True))
     plan = binary(ScoreGrid())
     layout = Layout(plan.blocks, 16, "person")
-    (cells,) = plan.cells(margins, labels, None)
+    (cells,) = plan.cells(Rows(margins, labels))
     codes = ids.astype(np.uint32)
     whole = plan.blocks[0].sums(cells, codes, 16, most)
     for person in np.unique(ids):

@@ -17,7 +17,7 @@ from tests.secure.cluster import WORLD, preloaded, run
 from tests.secure.messages import TAG
 from tests.secure.test_masking import ALARM, uniform
 from tests.secure.worker import CLASSES, labels, part
-from xgb_dp.request.default_plans import SIZES, excess
+from xgb_dp.request.default_plans import SIZES, noise_reduction
 
 COMMON: dict[str, Any] = {
     "tree_method": "dp_hist",
@@ -115,7 +115,7 @@ def test_open_rounds_are_decided_by_the_masked_sums(answers):
     for out in answers["own noise, open rounds"]:
         assert f"is one of {plans} public plans" in out["statement"]
         trees = learner(out["model"])[0]["model"]["trees"]
-        assert len(trees) == round(50 * excess(4.0) ** 0.5)
+        assert len(trees) == round(50 * noise_reduction(4.0) ** 0.5)
 
 
 @pytest.mark.parametrize("kind", EXACT)

@@ -28,7 +28,7 @@ from ..engine.saved_model import (
     read_quantile_levels,
 )
 from ..errors import PrivacyParameterError
-from ..record.content import needs_margins
+from ..record.content import check_margins
 from ..record.formatting import round_up
 from ..record.model_card import model_card, registry_entry
 from ..record.privacy_report import privacy_report
@@ -93,13 +93,9 @@ def predict(given: Arguments) -> None:
     table = read_table(
         given.data, domain, training=False, exposure=not given.rate, **given.named("keep", "csv")
     )
-    if needs_margins(booster) and table.margins is None and not given.rate:
-        raise PrivacyParameterError(
-            "The model was trained with base margins, so its predictions need them too. Pass "
-            "--schema with a schema that names their column as `base_margin` or `exposure`."
-        )
     if given.rate:
         table = replace(table, margins=np.zeros(len(table.frame), np.float32))
+    check_margins(booster, table.margins)
     matrix = table.matrix()
     check_columns(booster, matrix)
     predictions = _predictions(booster, matrix, table.domain)

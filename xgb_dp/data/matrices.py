@@ -147,6 +147,15 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
     return claim
 
 
+def hold_ids(dtrain: Any, ids: Any) -> Hold:
+    """Encode the privacy ids, if any, and hold the matrix; all workers must call this."""
+    persons = workers.check_together(
+        lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
+    )
+    check_persons_apart(persons)
+    return workers.check_together(lambda: hold(dtrain, persons))
+
+
 def check_persons_apart(persons: Persons | None) -> None:
     """Refuse training on all workers if the rows of a person are on more than one worker.
 

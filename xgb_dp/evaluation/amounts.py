@@ -33,7 +33,7 @@ from .figures import (
     quotient_from_draws,
     top_sums,
 )
-from .rows import EvaluatedModel
+from .rows import EvaluatedModel, Rows
 
 OF_MEANS = ("count:poisson", "reg:gamma", "reg:tweedie")
 """Objectives of counts and amounts."""
@@ -285,17 +285,16 @@ class Means:
             out.append(np.floor(whole + offsets).astype(np.int64))
         return out
 
-    def order_cells(
-        self, predictions: Floats, labels: Floats, exposures: Floats | float
-    ) -> list[Ints]:
+    def order_cells(self, rows: Rows) -> list[Ints]:
         """Return the cells of each row by prediction (or rate) and by exposure or label."""
         levels, (least, most) = _EXPOSURES if self.exposures else 1, self.exposures or (1.0, 1.0)
+        exposures = 1.0 if rows.exposures is None else rows.exposures
         level = np.rint(np.clip(exposures, least, most) / most * (levels - 1)).astype(np.int64)
         with np.errstate(all="ignore"):
-            predictions = predictions / exposures
+            predictions = rows.predictions / exposures
         place = log_cells(predictions, self.low, self.high, _PLACES)
         between = 0.5 * (self.points[1:] + self.points[:-1])
-        label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
+        label = np.searchsorted(between, np.nan_to_num(rows.labels, nan=0.0), side="right")
         return [place * levels + level, np.asarray(place * len(self.points) + label)]
 
     def read_order(

@@ -48,7 +48,7 @@ from .figures import (
     value_matrix,
 )
 from .report import Cost, EvaluationReport
-from .rows import Groups, ModelKind, scaled
+from .rows import Groups, ModelKind, Rows, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
@@ -476,8 +476,8 @@ class Binary(ModelKind):
         share = self.share - self.share * _SECOND_SHARE
         return [scaled(counts_matrix(self.grid), share)]
 
-    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
-        return [self.grid.cell(predictions) + CELLS * (labels > 0.5).astype(np.int64)]
+    def _cells(self, rows: Rows) -> list[Ints]:
+        return [self.grid.cell(rows.predictions) + CELLS * (rows.labels > 0.5).astype(np.int64)]
 
     def plan_second_step(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
@@ -618,21 +618,22 @@ class PairedModels(ModelKind):
             scaled(_UNIT * np.eye(2 * _COARSE**2, dtype=np.int64), _JOINT),
         ]
 
-    def _cells(self, predictions: tuple[Floats, ...], labels: Floats) -> list[Ints]:
-        positive = (labels > 0.5).astype(np.int64)
-        scores = self._scores(predictions)
+    def _cells(self, rows: Rows) -> list[Ints]:
+        positive = (rows.labels > 0.5).astype(np.int64)
+        scores = self._scores(rows.predictions)
         one, other = (score // (CELLS // _COARSE) for score in scores)
         return [
             *(score + CELLS * positive for score in scores),
-            value_cells(_loss_difference(predictions, labels), _POWER),
+            value_cells(_loss_difference(rows.predictions, rows.labels), _POWER),
             (one * _COARSE + other) + _COARSE**2 * positive,
         ]
 
-    def later_cells(self, predictions: tuple[Floats, ...], labels: Floats) -> list[Ints]:
+    def later_cells(self, rows: Rows) -> list[Ints]:
         """Return the cell of each row in each block of the second step."""
-        one, other = self._scores(predictions)
-        joint = ((labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
-        return [joint, value_cells(_loss_difference(predictions, labels), _POWER, _FINE)]
+        one, other = self._scores(rows.predictions)
+        joint = ((rows.labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
+        difference = _loss_difference(rows.predictions, rows.labels)
+        return [joint, value_cells(difference, _POWER, _FINE)]
 
     def _scores(self, margins: tuple[Floats, ...]) -> list[Ints]:
         return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
@@ -848,9 +849,9 @@ class MultipleClasses(ModelKind):
             *([each] * k),
         ]
 
-    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
-        truth, grid = labels.astype(np.int64), ScoreGrid()
-        p = np.nan_to_num(predictions, nan=0.0)
+    def _cells(self, rows: Rows) -> list[Ints]:
+        truth, grid = rows.labels.astype(np.int64), ScoreGrid()
+        p = np.nan_to_num(rows.predictions, nan=0.0)
         n, k = len(truth), self.classes
         with np.errstate(divide="ignore"):
             logits = np.log(p) - np.log1p(-np.minimum(p, 1.0))

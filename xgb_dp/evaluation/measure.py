@@ -151,9 +151,7 @@ def evaluate(
             *target, unit.group_size, persons=persons is not None, max_rows=most or 1
         )
         events = events_for(layout, *target, unit.group_size)
-        predictions = rows.predictions if len(rows.predictions) == 2 else rows.predictions[0]
-        cells = plan.cells(predictions, rows.labels, rows.groups)
-        later = plan.later_cells(predictions, rows.labels)
+        cells, later = plan.cells(rows), plan.later_cells(rows)
         native.lib()
         draw = partial(release, layout, events, cells, persons, plan.plan_second_step, later)
         with progress("evaluate: count"), one_thread():

@@ -36,7 +36,7 @@ from .figures import (
     shrunk,
 )
 from .report import Cost, EvaluationReport
-from .rows import EvaluatedModel, Groups, ModelKind, scaled
+from .rows import EvaluatedModel, Groups, ModelKind, Rows, scaled
 
 # Moments of a row's error v, in units of the bound, and its target t, scaled to [-1, 1]. Squared
 # errors are released in two parts, below and above half the bound. Most errors are below, where the
@@ -489,9 +489,8 @@ class Regression(ModelKind):
             matrices += [scaled(matrix, part) for matrix in self.means.order_matrices()]
         return matrices + limits
 
-    def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
-        pair = predictions if isinstance(predictions, tuple) else (predictions, 1.0)
-        predictions, exposures = pair
+    def _cells(self, rows: Rows) -> list[Ints]:
+        predictions, labels = rows.predictions, rows.labels
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
         # Clip labels as in training, so that errors and targets refer to the same labels. Quantile
         # regression compares the original labels.
@@ -516,7 +515,7 @@ class Regression(ModelKind):
             losses = self.means.losses(predictions, labels)
             beyond["deviances"] = outside(losses, 0.0, 1.0)
             cells.append(self.means.loss_cells(losses))
-            cells += self.means.order_cells(predictions, labels, exposures)
+            cells += self.means.order_cells(rows)
         return cells + self.limits.cells(beyond)
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
@@ -639,7 +638,8 @@ class PairedMeans(ModelKind):
         each = scaled(FINE_UNIT * np.vstack([sums, squares]), self.limits.rest)
         return [rows, each, each, each, *self.limits.matrices(1.0)]
 
-    def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
+    def _cells(self, rows: Rows) -> list[Ints]:
+        predictions, labels = rows.predictions, rows.labels
         with np.errstate(all="ignore"):
             ratio = np.log(predictions[0] / predictions[1]) / _FARTHEST
         place, top = value_cells(ratio, _POWER, _RATIOS), self.target[1]

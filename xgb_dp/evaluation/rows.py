@@ -124,11 +124,10 @@ class EvaluatedModel:
 class Rows:
     """Predictions, labels and groups per row; private."""
 
-    # Per model: margins, probabilities or values. After those of a single model that ranks rates,
-    # exposures.
-    predictions: tuple[Floats, ...]
+    predictions: Any  # margins, probabilities or values of a model; of two models, a pair of them
     labels: Floats  # class codes or values, (rows,); bounds of survival times, (rows, 2)
-    groups: Ints | None  # group codes
+    groups: Ints | None = None  # group codes
+    exposures: Floats | None = None  # for a single model that ranks rates
 
 
 def read_evaluated_model(model: Any) -> EvaluatedModel:
@@ -234,10 +233,11 @@ def read_rows(
     else:
         check_labels(values, first.kind, first.classes)
     codes = None if groups is None else group_codes(groups, matrix, table)
-    predictions = tuple(_predictions(model, matrix) for model in models)
-    if len(models) == 1 and first.ranks_rates:
-        predictions += (np.exp(margins.astype(np.float64)),)
-    return Rows(predictions, values.astype(np.float64), codes)
+    values = values.astype(np.float64)
+    if len(models) > 1:
+        return Rows(tuple(_predictions(model, matrix) for model in models), values, codes)
+    exposures = np.exp(margins.astype(np.float64)) if first.ranks_rates else None
+    return Rows(_predictions(first, matrix), values, codes, exposures)
 
 
 def _matrix(model: EvaluatedModel, data: Any, base_margin: Any) -> tuple[Any, Any, Any]:
@@ -485,19 +485,19 @@ class ModelKind(ABC):
     def _matrices(self) -> list[Ints]:
         """Return the matrices of the blocks for all rows."""
 
-    def cells(self, predictions: Any, labels: Floats, groups: Ints | None = None) -> list[Ints]:
+    def cells(self, rows: Rows) -> list[Ints]:
         """Return the cell of each row in each block."""
-        cells = self._cells(predictions, labels)
-        if groups is None:
+        cells = self._cells(rows)
+        if rows.groups is None:
             return cells
         widths = (block.matrix.shape[1] for block in self.blocks)
-        return cells + [c + width * groups for c, width in zip(cells, widths, strict=False)]
+        return cells + [c + width * rows.groups for c, width in zip(cells, widths, strict=False)]
 
     @abstractmethod
-    def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
+    def _cells(self, rows: Rows) -> list[Ints]:
         """Return the cell of each row in each block for all rows, ignoring groups."""
 
-    def later_cells(self, predictions: Any, labels: Floats) -> list[Ints] | None:
+    def later_cells(self, rows: Rows) -> list[Ints] | None:
         """Return the cells of a second step; None if they equal the cells of the first."""
         return None
 

@@ -19,7 +19,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from .counts import DRAWS, log_cells, tree_matrix
 from .figures import Figure, Limits, SharesBeyond, figure_from_draws, outside, quotient_from_draws
-from .rows import EvaluatedModel, Groups, ModelKind, scaled
+from .rows import EvaluatedModel, Groups, ModelKind, Rows, scaled
 
 _UNIT = 1 << 12  # grid units per row; finer than elsewhere since 2D tree entries are small
 _PLACES = 32  # cells per axis: prediction and time
@@ -171,13 +171,13 @@ class Survival(ModelKind):
         whole = np.rint(_UNIT * both).astype(np.int64)
         return [scaled(whole, self._rest), *self.limits.matrices(self.share)]
 
-    def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
+    def _cells(self, rows: Rows) -> list[Ints]:
         """Assign cells; labels are lower and upper bounds of the time, (rows, 2)."""
-        lower, upper = labels[:, 0], labels[:, 1]
+        lower, upper = rows.labels[:, 0], rows.labels[:, 1]
         observed = np.isfinite(upper)
         with np.errstate(all="ignore"):
             time = np.where(observed, np.sqrt(lower) * np.sqrt(upper), lower)
-        place = log_cells(predictions, self.low, self.high, _PLACES)
+        place = log_cells(rows.predictions, self.low, self.high, _PLACES)
         when = log_cells(time, *self.target, _PLACES)
         beyond = {"times": outside(time, *np.exp(self.target))}
         cells = ((~observed).astype(np.int64) * _PLACES + place) * _PLACES + when

@@ -5,7 +5,7 @@ The best plan depends on the number of rows times the weight of a row at this ep
 uses a noisy number of rows, released before the first tree. The plans and the rule are public. For
 a table with many columns, the number of cells that are neither 0 nor missing is released as well.
 If it is small, the plan releases sums of the cells by class and column and starts from them. Above
-epsilon 2, plans for two classes also depend on epsilon alone (see :func:`excess`).
+epsilon 2, plans for two classes also depend on epsilon alone (see :func:`noise_reduction`).
 Evidence: docs/accuracy.md.
 
 Proof: docs/proofs/choice.md
@@ -106,7 +106,7 @@ def worth(epsilon: float) -> float:
     return epsilon / (1.0 + 0.5 * epsilon)
 
 
-def excess(epsilon: float) -> float:
+def noise_reduction(epsilon: float) -> float:
     """How far noise is below the sampling error of the rows: 1 up to epsilon 2, at most 8.
 
     Noise is new in each tree. The sampling error is the same in all trees, so large steps fit it.
@@ -158,12 +158,12 @@ def _open_sizes(s: Config) -> tuple[list[float], list[tuple[int, dict[str, Any]]
 
 def _with_less_noise(s: Config, size: Size) -> Size:
     """The plan above epsilon 2: smaller and more steps, and fewer trees of one feature."""
-    less = excess(s.unit_epsilon)
-    if less > 1.0 and size.trees == _ONE_FEATURE:  # a second selection costs noise alone
-        size = replace(size, below=size.below * worth(s.unit_epsilon) / less)
+    reduction = noise_reduction(s.unit_epsilon)
+    if reduction > 1.0 and size.trees == _ONE_FEATURE:  # a second selection costs noise alone
+        size = replace(size, below=size.below * worth(s.unit_epsilon) / reduction)
     if "eta" in s.given:
         return size
-    more = math.sqrt(less)
+    more = math.sqrt(reduction)
     return replace(size, rounds=round(more * size.rounds), eta=size.eta / more)
 
 

@@ -16,8 +16,7 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 
 from ..data import matrices
-from ..data.ids import encode_persons
-from ..data.matrices import find_part, id_column
+from ..data.matrices import id_column
 from ..data.row_checks import check_columns
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
@@ -137,6 +136,7 @@ def before_train(
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
     request = Request.parse(params, num_boost_round, continues=xgb_model is not None)
     mark, ids = matrices.take_ids(request.ids, dtrain)
+    part = matrices.find_part(dtrain, ids)
     with native.threads(request.threads):
         public_rows = workers.check_together(
             lambda: read_public_rows(request, call_site.evals, dtrain, schema)
@@ -151,7 +151,6 @@ def before_train(
 
         # 3. The claim, and warnings about it.
         steps = fitted_steps()
-        part = find_part(dtrain, ids)
         training = Training.of(prepared, context, xgb_model, part, [name for name, _ in steps])
         claimed, without_budget = training.claim(), not context.in_force
         strings = [
@@ -164,12 +163,8 @@ def before_train(
         workers.check_agreement(f"{training.strings}\n{schema.names}")
         training = training.with_id()
         training.check_sums(dtrain)
-        who = workers.check_together(
-            lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
-        )
-        matrices.check_persons_apart(who)
         notify = partial(privacy_warnings.keep, schema, object())
-        hold = workers.check_together(lambda: matrices.hold(dtrain, who))
+        hold = matrices.hold_ids(dtrain, ids)
         try:
             workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
             # Raise the errors that XGBoost would raise later, after a release.
