@@ -300,5 +300,5 @@ def test_a_matrix_on_disk_is_read_by_one_thread(params, tmp_path):
     kept = matrices.hold(d, None)
     assert "on disk" in in_a_thread(lambda: xgb.train(params(), d, 2))
     assert xgb.train(params(), d, 2).num_boosted_rounds() == 2  # the same thread does not meet it
-    kept.release(d)
+    kept.release()
     assert in_a_thread(lambda: xgb.train(params(), d, 2)) == ""

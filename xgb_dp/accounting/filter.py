@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from .accountant import ExactAccountant, compose
 from .choice import ChoiceCurve
 from .curve import doubled, narrow, usual_floats
 from .events import ChoiceEvent, Event, PlainEvent, SelectionEvent, ThresholdEvent, one_unit
-from .exact import ExactAccountant, compose
 from .gaussian import dominating_gaussian, failure_of, gaussian_delta, gaussian_epsilon
 from .simplify import Neighbours, simplify
 

@@ -86,28 +86,29 @@ def id_column(params: Mapping[str, Any]) -> str | None:
 class Hold:
     """Claim of one training on the persons of its matrix, from its start to its end."""
 
-    def __init__(self, persons: Persons | None) -> None:
+    def __init__(self, dtrain: Any, persons: Persons | None) -> None:
+        self.dtrain = dtrain
         self.digest = None if persons is None else hashlib.sha256(persons.codes.tobytes()).digest()
         self.thread = threading.current_thread()
 
-    def check(self, dtrain: Any) -> None:
+    def check(self) -> None:
         """Raise PrivacyRefusal if another training has changed the persons of the matrix."""
-        if self not in getattr(dtrain, _HOLDS, ()):
+        if self not in getattr(self.dtrain, _HOLDS, ()):
             raise PrivacyRefusal(
                 "A training that was started inside this one, for example in a callback, has "
                 "changed the privacy ids of this DMatrix, so the guarantee would no longer hold. "
                 "Give the inner training its own DMatrix."
             )
 
-    def release(self, dtrain: Any) -> None:
+    def release(self) -> None:
         """Release the matrix; the last holder removes the codes of the persons."""
         with _LOCK:
-            holds: WeakSet[Hold] = getattr(dtrain, _HOLDS, WeakSet())
+            holds: WeakSet[Hold] = getattr(self.dtrain, _HOLDS, WeakSet())
             if self not in holds:
                 return
             holds.discard(self)
             if not holds:
-                native.set_persons(dtrain, None)
+                native.set_persons(self.dtrain, None)
 
 
 def hold(dtrain: Any, persons: Persons | None) -> Hold:
@@ -122,7 +123,7 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
     its thread, with the last reference to the exception, or when the thread starts another
     training.
     """
-    claim = Hold(persons)
+    claim = Hold(dtrain, persons)
     with _LOCK:
         holds: WeakSet[Hold] = vars(dtrain).setdefault(_HOLDS, WeakSet())  # of equal digests
         running = [h for h in holds if h.thread.is_alive()]
@@ -152,11 +153,11 @@ def hold_ids(dtrain: Any, ids: Any) -> Hold:
     persons = workers.check_together(
         lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
     )
-    check_persons_apart(persons)
+    _check_persons_apart(persons)
     return workers.check_together(lambda: hold(dtrain, persons))
 
 
-def check_persons_apart(persons: Persons | None) -> None:
+def _check_persons_apart(persons: Persons | None) -> None:
     """Refuse training on all workers if the rows of a person are on more than one worker.
 
     Each worker bounds the contribution of the persons in its own rows. To find persons on two

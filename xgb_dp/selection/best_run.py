@@ -299,7 +299,7 @@ def _rehearse(
             check_rows(rows.matrix, training.settings, training.widest)
             training.rehearse(rows.matrix, None, CallSite())
         finally:
-            held.release(rows.matrix)
+            held.release()
 
 
 def _training_params(trial: Trial, plan: TuningPlan) -> dict[str, Any]:

@@ -74,21 +74,21 @@ class _HoldIds(TrainingCallback):
     tree.
     """
 
-    def __init__(self, dtrain: Any, hold: matrices.Hold) -> None:
+    def __init__(self, hold: matrices.Hold) -> None:
         super().__init__()
-        self.dtrain, self.hold = dtrain, hold
+        self.hold = hold
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Check that the ids are unchanged."""
         del model, epoch, evals_log
-        self.hold.check(self.dtrain)
+        self.hold.check()
         return False
 
     after_iteration = before_iteration
 
     def after_training(self, model: Any) -> Any:
         """Release the matrix for other trainings."""
-        self.hold.release(self.dtrain)
+        self.hold.release()
         return model
 
 
@@ -169,21 +169,21 @@ def before_train(
             workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
             # Raise the errors that XGBoost would raise later, after a release.
             training.rehearse(dtrain, xgb_model, call_site)
-            workers.check_together(lambda: hold.check(dtrain))
+            workers.check_together(hold.check)
             if without_budget:  # even an interrupted training may have released something
                 notify(claimed)
 
             # 5. The authorization, and the releases before the first tree.
             low, callback = training.start(dtrain, [data for data, _ in call_site.evals])
-            workers.check_together(lambda: hold.check(dtrain))
+            workers.check_together(hold.check)
         except BaseException:
-            hold.release(dtrain)
+            hold.release()
             raise
 
     # 6. XGBoost's parameters, and the callbacks that complete the ledger.
     callback.warned, callback.notify = strings, notify if without_budget else None
-    first, last = _HoldIds(dtrain, hold), _HoldIds(dtrain, hold)
-    return low, [callback, first, *call_site.callbacks, last], callback.rounds, xgb_model
+    every = [callback, _HoldIds(hold), *call_site.callbacks, _HoldIds(hold)]
+    return low, every, callback.rounds, xgb_model
 
 
 def prepare(
