@@ -29,7 +29,7 @@ FACES = {"__init__", "__main__"}
 IN_BOTH = {
     "bounded_range", "candidates", "column_sums", "correction", "histograms",
     "label_range", "label_sums", "leaves",
-    "ledger", "plan", "program", "sampling", "splits",
+    "ledger", "plan", "program", "splits",
 }  # fmt: skip
 """Stems of one thing that has a part in Python and one in C++."""
 

@@ -17,7 +17,7 @@ from xgb_dp.evaluation.classification import MultipleClasses, PairedModels
 from xgb_dp.evaluation.counts import ScoreGrid, value_cells
 from xgb_dp.evaluation.figures import value_matrix
 from xgb_dp.evaluation.regression import Regression
-from xgb_dp.evaluation.rows import Groups, group_codes
+from xgb_dp.evaluation.rows import Groups, Rows, group_codes
 from xgb_dp.noisy_sums import Layout, NoisySums
 
 EXAMPLES = settings(max_examples=60, deadline=None)
@@ -52,7 +52,7 @@ def test_one_row_of_several_classes(rows):
     a, b, c, y, group = (np.array(v) for v in zip(*rows, strict=True))
     plan = MultipleClasses(Model.classes, Groups("g", ("a", "b")))
     with np.errstate(all="ignore"):
-        cells = plan.cells(np.stack([a, b, c], axis=1), y, group)
+        cells = plan.cells(Rows(np.stack([a, b, c], axis=1), y, group))
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
 
 
@@ -62,7 +62,7 @@ def test_one_row_of_a_regression(rows):
     prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
     plan = Regression.from_model(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))
     with np.errstate(all="ignore"):
-        cells = plan.cells(prediction, y, group)
+        cells = plan.cells(Rows(prediction, y, group))
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
 
 
@@ -80,12 +80,13 @@ def second_step_of_pair(seed: int) -> tuple[PairedModels, Any]:
 def test_one_row_of_a_pair(rows):
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
     plan, blocks = second_step_of_pair(len(rows))
+    pairs = Rows((first, second), y)
     with np.errstate(all="ignore"):
-        cells = plan.cells((first, second), y)
+        cells = plan.cells(pairs)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
     later = Layout(blocks)
     assert later.sensitivity2 <= plan.later.norm2 and later.coordinates == plan.later.sums
-    for block, places in zip(blocks, plan.later_cells((first, second), y), strict=True):
+    for block, places in zip(blocks, plan.later_cells(pairs), strict=True):
         assert ((places >= 0) & (places < block.cells)).all()
 
 

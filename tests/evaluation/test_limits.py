@@ -10,7 +10,7 @@ import xgb_dp
 from tests.evaluation.tasks import stock
 from xgb_dp.evaluation.figures import Limits, outside
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import events_for, read_evaluated_model
+from xgb_dp.evaluation.rows import Rows, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout, release
 
 CLEAR = {"epsilon": 10.0, "delta": 1e-3}
@@ -109,7 +109,7 @@ def test_intervals_cover_what_lies_beyond_and_clipped_figures(judged_incomes, sh
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
     for _ in range(TIMES):
         at = rng.integers(0, len(y), 2000)
-        overall, _ = plan.views(release(layout, events, plan.cells(p[at], y[at]), None), 0.95)
+        overall, _ = plan.views(release(layout, events, plan.cells(Rows(p[at], y[at])), None), 0.95)
         for name, exact in truth.items():
             figure = overall.beyond.shares.get(name) or getattr(overall, name)
             hits[name] += figure.low <= exact <= figure.high
