@@ -28,8 +28,8 @@ OBJECTS = (
     "plugin_cpp/grow/page_file.cc.o",
     "plugin_cpp/plan/row_bound.cc.o",
     "plugin_cpp/loss/failure_times.cc.o",
-    "dir/logging.cc.o",
-    "dir/common/json.cc.o",
+    "dir/common/column_matrix.cc.o",
+    "objxgboost.dir/Unity/unity_2_cxx.cxx.o",
 )
 LIBRARY = "libxgboost/lib/libxgboost.so"
 

@@ -37,8 +37,8 @@ def main(log: Path, command: list[str]) -> int:
             if not (step := STEP.search(line)):
                 continue
             done, total = int(step[1]), int(step[2])
-            if tenth < 0 and total > 100:
-                note = "Compiling XGBoost with private training: about 8 minutes on two cores."
+            if tenth < 0 and total > 75:
+                note = "Compiling XGBoost with private training: about 6 minutes on two cores."
                 print(note, file=sys.stderr)
             if terminal or 10 * done // total > tenth:
                 tenth = 10 * done // total
