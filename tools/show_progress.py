@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-STEP = re.compile(r"\[(\d+)/(\d+)\]")
+STEP = re.compile(r"\[([1-9]\d*)/(\d+)\]")  # [0/2] looks for new files
 LAST_LINES = 40
 
 
