@@ -51,7 +51,7 @@ help:
 	@echo "make test-federated   build, install Flower and FLARE, run the tests of masked sums with it"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
 	@echo "make demo    build, train private models on real data, print scores and cost"
-	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
+	@echo "make bench   build, then time and memory of dp_hist against other trainers, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to fix what it finds"
 	@echo "make lint-workflows  check the release workflows with actionlint and zizmor"
@@ -94,6 +94,14 @@ build/stock-%/done: | $(STAMPS)/tools
 	$(PIP) install -q --no-deps --only-binary :all: --target build/stock-$* xgboost==$*
 	touch $@
 
+# Public trainers to compare with, which need a newer Python than we do. Where none is found, nothing
+# is installed and the benchmark leaves them out.
+build/reference/done: PIP := build/reference/bin/python -m pip --disable-pip-version-check
+build/reference/done:
+	python=$$($(PYTHON) tools/find_python.py $(lastword $(RELEASES))); test -z "$$python" || { \
+		"$$python" -m venv build/reference && $(PIP) install -q hessboost lightgbm pandas && \
+		$(PIP) install -q --no-deps xgboost && touch $@; }
+
 # Without stored bytecode each process would compile all modules and tests again.
 test: build $(STAMPS)/extra-test $(STOCKS)
 	PYTHONDONTWRITEBYTECODE= XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
@@ -134,8 +142,9 @@ test-upstream: build $(STAMPS)/extra-test $(STOCK)/done
 demo: build $(STAMPS)/extra-demo
 	$(VENV)/bin/python examples/demo.py
 
-bench: build $(STAMPS)/extra-bench
+bench: build $(STAMPS)/extra-bench build/reference/done
 	$(VENV)/bin/python benchmarks/bench.py $(BENCH_ARGS)
+	$(VENV)/bin/python -m benchmarks.trainers $(TRAINERS_ARGS)
 	$(VENV)/bin/python -m benchmarks.shares
 	$(VENV)/bin/python -m benchmarks.times
 	$(VENV)/bin/python -m benchmarks.external $(EXTERNAL_ARGS)

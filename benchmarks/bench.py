@@ -1,7 +1,5 @@
 """Time and memory of ``dp_hist`` beside stock ``hist``, in the same libxgboost.
 
-Where LightGBM is installed, its training on quantised gradients (Shi et al. 2022) stands beside.
-
     make bench
     make bench BENCH_ARGS="--case dense --repeats 5"
 
@@ -16,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import importlib.util
 import json
 import os
 import platform
@@ -34,6 +31,7 @@ import numpy as np
 import xgboost as xgb
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "experiments" / "pages" / "performance.md"
 EPSILON = 1.0
 DELTA = 1e-6
 DATA_SEED = 1
@@ -74,18 +72,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "hist": {"tree_method": "hist", "max_bin": 256},
     "dp_hist": {**PRIVATE, "max_bin": 256},
     "dp_hist, public bounds": {**PRIVATE, "max_bin": 256},
-    "dp_hist, persons": {**PRIVATE, "max_bin": 256},
     "hist, 64 bins": {"tree_method": "hist", "max_bin": 64},
     "dp_hist, its default of 64 bins": PRIVATE,
     "dp_hist, random splits": {**PRIVATE, "dp_split": "random"},
 }
-# Histograms of integers, as ours are. The default of 4 levels of a gradient.
-LIGHTGBM = {"LightGBM, quantised": 255, "LightGBM, quantised, 63 bins": 63}
 # Private candidates are fewer than max_bin where the noise does not allow more; with public bounds
 # each column has exactly max_bin bins.
 WITH_BOUNDS = "dp_hist, public bounds"
-# Ids of persons at random, so that the rows of a person lie anywhere; some 10 rows for 3 persons.
-WITH_PERSONS = "dp_hist, persons"
 
 # What the table shows: name, unit and digits after the point.
 COLUMNS = {
@@ -179,17 +172,23 @@ class Clock(xgb.callback.TrainingCallback):
         }
 
 
-def figures(clock: Clock, start: float, busy: float, before: int) -> dict[str, float]:
-    """What a training that has just ended took. Times in seconds, memory in MiB.
-
-    Args:
-        clock: Of its rounds.
-        start: When it began.
-        busy: CPU time of the process then.
-        before: Memory of the process then, in KiB.
-    """
+def measure(
+    case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
+) -> dict[str, float]:
+    """One training, in this process. Times in seconds, memory in MiB."""
+    X, y = make_data(case, rows)
+    dtrain = xgb.DMatrix(X, y, nthread=threads)
+    del X, y
+    gc.collect()
+    params = {**COMMON, **METHODS[method], "max_depth": depth, "nthread": threads}
+    if method == WITH_BOUNDS:
+        params["dp_feature_bounds"] = dict.fromkeys(range(case.columns), case.bounds)
+    clock = Clock()
+    before = kib("VmRSS")
+    _reset_peak()
+    start, busy = time.perf_counter(), time.process_time()
+    booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
     end, busy = time.perf_counter(), time.process_time() - busy
-    whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak = peak_kib()
     # dp_hist alternates two shapes of tree: leave out the first round, which bins the data, and
     # count an even number of the others.
@@ -202,64 +201,9 @@ def figures(clock: Clock, start: float, busy: float, before: int) -> dict[str, f
         **clock.tree(first),
         "peak_mib": peak / 1024,
         "added_mib": (peak - before) / 1024,
-        "process_mib": whole / 1024,
+        "process_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "nodes": sum(tree.count("\n") for tree in booster.get_dump()) / rounds,
     }
-
-
-def measure(
-    case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
-) -> dict[str, float]:
-    """One training, in this process. Times in seconds, memory in MiB."""
-    X, y = make_data(case, rows)
-    dtrain = xgb.DMatrix(X, y, nthread=threads)
-    del X, y
-    gc.collect()
-    params = {**COMMON, **METHODS[method], "max_depth": depth, "nthread": threads}
-    if method == WITH_BOUNDS:
-        params["dp_feature_bounds"] = dict.fromkeys(range(case.columns), case.bounds)
-    elif method == WITH_PERSONS:
-        params["dp_privacy_id"] = np.random.default_rng(DATA_SEED).integers(0, 3 * rows // 10, rows)
-    clock = Clock()
-    before = kib("VmRSS")
-    _reset_peak()
-    start, busy = time.perf_counter(), time.process_time()
-    booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
-    measured = figures(clock, start, busy, before)
-    return measured | {"nodes": sum(tree.count("\n") for tree in booster.get_dump()) / rounds}
-
-
-def measure_lightgbm(
-    case: Case, method: str, rows: int, rounds: int, depth: int, threads: int
-) -> dict[str, float]:
-    """:func:`measure` for LightGBM, whose bins are part of the training as those of XGBoost are."""
-    import lightgbm as lgb
-
-    X, y = make_data(case, rows)
-    params = {
-        "objective": "binary",
-        "learning_rate": COMMON["eta"],
-        "lambda_l2": COMMON["lambda"],
-        "min_sum_hessian_in_leaf": COMMON["min_child_weight"],
-        "min_data_in_leaf": 1,
-        "max_depth": depth,
-        "num_leaves": 2**depth,
-        "max_bin": LIGHTGBM[method],
-        "use_quantized_grad": True,
-        "num_threads": threads,
-        "verbosity": -1,
-    }
-    clock = Clock()
-    before = kib("VmRSS")
-    _reset_peak()
-    start, busy = time.perf_counter(), time.process_time()
-    train = lgb.Dataset(X, y, params=params).construct()
-    clock.before_training(None)
-    booster = lgb.train(
-        params, train, rounds, callbacks=[lambda at: bool(clock.after_iteration(None, 0, at))]
-    )
-    measured = figures(clock, start, busy, before)
-    leaves = sum(tree["num_leaves"] for tree in booster.dump_model()["tree_info"])
-    return measured | {"nodes": (2 * leaves - rounds) / rounds}
 
 
 def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, float]:
@@ -328,6 +272,13 @@ def table(results: dict[str, list[dict[str, float]]]) -> str:
     return "\n".join(lines)
 
 
+def write(text: str, page: Path, begin: str, end: str) -> None:
+    """Put a table between its marks."""
+    head, rest = page.read_text(encoding="utf-8").split(begin)
+    tail = rest.split(end)[1]
+    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}", encoding="utf-8")
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--case", choices=[*CASES, "all"], default="all")
@@ -348,8 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
     if args.worker:
         job = dict(args.worker)
-        run = measure_lightgbm if job["method"] in LIGHTGBM else measure
-        print(json.dumps(run(CASES[job.pop("case")], **job)))
+        print(json.dumps(measure(CASES[job.pop("case")], **job)))
         return
     print(
         f"dp_hist and hist in one library: {args.rounds} trees of depth {args.depth}, "
@@ -361,13 +311,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "training adds to the process that already holds the DMatrix.",
         flush=True,
     )
-    methods = [*METHODS, *(LIGHTGBM if importlib.util.find_spec("lightgbm") else ())]
     raw: dict[str, dict[str, list[dict[str, float]]]] = {}
     for name in CASES if args.case == "all" else [args.case]:
         case, rows = CASES[name], rows_of(name, args)
         filled = "dense" if case.density == 1 else f"{case.density:.0%} filled"
         print(f"\n## {name}: {rows:,} x {case.columns}, {filled}\n", flush=True)
-        results: dict[str, list[dict[str, float]]] = {method: [] for method in methods}
+        results: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
         for turn in range(args.repeats):
             for method, runs in results.items():
                 runs.append(run_worker(name, method, args))

@@ -26,9 +26,7 @@ import numpy as np
 import xgboost as xgb
 from xgboost.tracker import RabitTracker
 
-from benchmarks.bench import COMMON, METHODS, Clock, run_job
-from benchmarks.growth import PAGE
-from benchmarks.wide import write
+from benchmarks.bench import COMMON, METHODS, PAGE, Clock, run_job, write
 
 BEGIN = "<!-- exchanges: written by benchmarks/exchanges.py -->"
 END = "<!-- end of exchanges -->"

@@ -28,6 +28,7 @@ from benchmarks import bench
 from benchmarks.bench import (
     COMMON,
     DATA_SEED,
+    PAGE,
     PRIVATE,
     Clock,
     _reset_peak,
@@ -36,8 +37,8 @@ from benchmarks.bench import (
     ratios,
     run_job,
     spread,
+    write,
 )
-from benchmarks.growth import PAGE
 from experiments.synthetic import words
 
 BEGIN = "<!-- wide tables: written by benchmarks/wide.py -->"
@@ -131,13 +132,6 @@ def table(results: dict[str, dict[str, list[dict[str, float]]]]) -> str:
     return "\n".join(lines)
 
 
-def write(text: str, page: Path, begin: str = BEGIN, end: str = END) -> None:
-    """Put a table between its marks."""
-    head, rest = page.read_text(encoding="utf-8").split(begin)
-    tail = rest.split(end)[1]
-    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}", encoding="utf-8")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -162,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page = table(results)
     print(page, flush=True)
     if args.case == "all":
-        write(page, args.page)
+        write(page, args.page, BEGIN, END)
 
 
 if __name__ == "__main__":

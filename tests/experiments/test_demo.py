@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import xgb_dp
-from benchmarks import wide
+from benchmarks import trainers, wide
+from benchmarks.bench import write
 from tests.children import light_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +63,6 @@ def test_bench(tmp_path, case):
         "hist",
         "dp_hist",
         "dp_hist, public bounds",
-        "dp_hist, persons",
         "hist, 64 bins",
         "dp_hist, its default of 64 bins",
         "dp_hist, random splits",
@@ -91,6 +91,34 @@ def test_growth(tmp_path):
     assert "an old table" not in written
 
 
+def test_trainers():
+    """The slope of a tree, a whole training and a command; of our library only."""
+    ours = [trainers.HIST, trainers.DP_HIST]
+    tree, training = trainers.Task(2_000, rounds=(2, 6)), trainers.Task(500)
+    lines: list[trainers.Line] = [
+        (str(task), trainers.CPU, trainers.take_turns(ours, task, repeats=1))
+        for task in (tree, training)
+    ]
+    lines.append(("CSV", trainers.ELAPSED, trainers.train_from_csv(ours, training, repeats=1)))
+    heads = dict(zip(ours, ours, strict=True))
+    rows, brief = (
+        [line.strip("| ").split(" | ") for line in text.splitlines()]
+        for text in (
+            trainers.table(lines, heads, trainers.DP_HIST),
+            trainers.table(lines, heads, trainers.DP_HIST, brief=True),
+        )
+    )
+    assert rows[0] == ["ms", "hist", "dp_hist", "dp_hist / hist"]
+    assert brief[0] == rows[0][:3]
+    assert [row[0] for row in rows[2:]] == ["tree, 2,000 x 20", "training, 500 x 20", "CSV"]
+    for row, short, (_, kind, runs) in zip(rows[3:], brief[3:], lines[1:], strict=True):
+        times = [float(cell.split(" ")[0]) for cell in row[1:]]
+        assert times[:2] == [float(cell) for cell in short[1:]]
+        hist, private = (float(runs[trainer][0][kind]) for trainer in ours)
+        assert times[1] == pytest.approx(1e3 * private, abs=1)
+        assert times[2] == pytest.approx(private / hist, abs=0.01)
+
+
 def test_wide(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text(f"A head.\n\n{wide.BEGIN}\n\nan old table\n\n{wide.END}\n\nA tail.\n")
@@ -103,7 +131,7 @@ def test_wide(tmp_path):
         assert results[name][method][0]["tree_cpu_s"] > 0
     assert 3 < results[name]["hist"][0]["stored_mib"] < 6
     table = wide.table(results)
-    wide.write(table, page)
+    write(table, page, wide.BEGIN, wide.END)
     assert [line.split(" | ")[2] for line in table.splitlines()[2:]] == ["hist", "dp_hist"]
     assert page.read_text() == f"A head.\n\n{wide.BEGIN}\n\n{table}\n\n{wide.END}\n\nA tail.\n"
 
