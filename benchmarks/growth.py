@@ -1,4 +1,4 @@
-"""How time grows with rows, columns, depth, threads and workers, beside stock ``hist``.
+"""How time grows with rows, columns, depth and workers, beside stock ``hist``.
 
     make bench                                              # after the tables of bench.py
     .venv/bin/python -m benchmarks.growth --factor rows
@@ -25,10 +25,9 @@ import numpy as np
 import xgboost as xgb
 
 from benchmarks import bench
-from benchmarks.bench import COMMON, DATA_SEED, ROOT, Clock, ratios, run_job
+from benchmarks.bench import COMMON, DATA_SEED, PAGE, ROOT, Clock, ratios, run_job
 
 MARK = "<!-- figures: written by benchmarks/growth.py -->"
-PAGE = ROOT / "experiments" / "pages" / "performance.md"
 METHODS: dict[str, dict[str, Any]] = {
     "hist": bench.METHODS["hist, 64 bins"],
     "dp_hist": bench.METHODS["dp_hist, its default of 64 bins"],
@@ -44,15 +43,13 @@ class Point:
         rows: Number of rows.
         columns: Number of columns.
         depth: Depth of the trees.
-        threads: Threads of each worker.
-        workers: Dask worker processes; 0 trains without Dask.
+        workers: Dask worker processes of one thread; 0 trains without Dask.
         signal: Strength of the signal: 0 makes all utilities alike (flat), 1 makes a few stand out.
     """
 
     rows: int = 100_000
     columns: int = 28
     depth: int = 6
-    threads: int = 1
     workers: int = 0
     signal: float = 1.0
 
@@ -62,7 +59,6 @@ FACTORS: dict[str, list[Point]] = {
     "rows": [replace(START, rows=n) for n in (10_000, 100_000, 1_000_000, 10_000_000)],
     "columns": [replace(START, columns=n) for n in (10, 50, 200, 1000)],
     "depth": [replace(START, depth=n) for n in (3, 4, 6, 8)],
-    "threads": [replace(START, rows=1_000_000, threads=n) for n in (1, 2)],
     "workers": [replace(START, rows=400_000, workers=n) for n in (1, 2, 4)],
     "signal": [replace(START, signal=s) for s in (0.0, 1.0)],
 }
@@ -79,11 +75,11 @@ def make_data(point: Point, part: int = 0, parts: int = 1) -> tuple[np.ndarray, 
 
 def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
     """Seconds of the rounds after the first, for each, and of everything before."""
-    params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": point.threads}
+    params = {**COMMON, **METHODS[method], "max_depth": point.depth, "nthread": 1}
     if point.workers:
         return _measure_dask(point, params, rounds)
     X, y = make_data(point)
-    d = xgb.DMatrix(X, y, nthread=point.threads)
+    d = xgb.DMatrix(X, y, nthread=1)
     del X, y
     start = time.perf_counter()
     return _timings(xgb.train(params, d, rounds, callbacks=[TellingClock()]), start)
@@ -116,7 +112,7 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
     with (
         LocalCluster(
             n_workers=workers,
-            threads_per_worker=point.threads,
+            threads_per_worker=1,
             dashboard_address=None,
         ) as cluster,
         Client(cluster) as client,
@@ -140,7 +136,7 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
 def run(point: Point, method: str, rounds: int) -> dict[str, float]:
     """:func:`measure` in a process of its own."""
     job = json.dumps({"point": asdict(point), "method": method, "rounds": rounds})
-    return run_job(["-m", "benchmarks.growth", "--job", job], point.threads)
+    return run_job(["-m", "benchmarks.growth", "--job", job], 1)
 
 
 def table(factor: str, rows: list[dict[str, Any]]) -> str:
@@ -150,7 +146,7 @@ def table(factor: str, rows: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|",
     ]
     # Without Dask the CPU time of all threads: other load on the machine disturbs it less.
-    field = "tree_s" if factor in ("threads", "workers") else "tree_cpu_s"
+    field = "tree_s" if factor == "workers" else "tree_cpu_s"
     for value in dict.fromkeys(r[factor] for r in rows):
         turns: dict[str, list[float]] = {m: [] for m in METHODS}
         for r in rows:
