@@ -96,10 +96,8 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
   GetUpdater(gbm).BeforeIteration(attributes, train);
 }
 
-void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
-                   HostDeviceVector<float> const& margins) {
-  if (IsPrivate(gbm)) {
-    GetUpdater(gbm).TakeGradients(gpair, margins);
-  }
+bool NeedsGradients(GradientBooster const& gbm, HostDeviceVector<float> const& margins,
+                    GradientContainer* gpair) {
+  return !IsPrivate(gbm) || GetUpdater(gbm).TakeMargins(margins, gpair);
 }
 }  // namespace xgboost::dp

@@ -27,11 +27,13 @@ class PrivateUpdater {
   virtual void BeforeIteration(Attributes const& attributes,
                                std::shared_ptr<DMatrix> const& train) = 0;
   /**
-   * @brief Provide the gradients of all classes and the margins, row by row. Both live until the
-   *        first tree of the iteration is grown.
+   * @brief Provide the margins, row by row, and the place of the gradients of all classes. Both
+   *        live until the first tree of the iteration is grown.
+   *
+   * @return Whether the objective must compute the gradients.
    */
-  virtual void TakeGradients(GradientContainer const& gpair,
-                             HostDeviceVector<float> const& margins) = 0;
+  [[nodiscard]] virtual bool TakeMargins(HostDeviceVector<float> const& margins,
+                                         GradientContainer* gpair) = 0;
 };
 
 [[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
@@ -64,10 +66,12 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  bool custom_gradient);
 
 /**
- * @brief Pass the gradients of all classes and the margins to a private updater.
+ * @brief Pass the margins and the place of the gradients of all classes to a private updater.
  *
  * XGBoost calls its updaters once for each class, with the gradients of this class only.
+ *
+ * @return Whether the objective must compute the gradients.
  */
-void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
-                   HostDeviceVector<float> const& margins);
+[[nodiscard]] bool NeedsGradients(GradientBooster const& gbm,
+                                  HostDeviceVector<float> const& margins, GradientContainer* gpair);
 }  // namespace xgboost::dp

@@ -147,11 +147,14 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training_->data = train;
   }
 
-  void TakeGradients(GradientContainer const& gpair,
-                     HostDeviceVector<float> const& margins) override {
+  [[nodiscard]] bool TakeMargins(HostDeviceVector<float> const& margins,
+                                 GradientContainer* gpair) override {
     CHECK(training_ && !training_->busy);
-    training_->gpair = &gpair;
+    auto const& plan = training_->plan;
+    training_->gpair = gpair;
     training_->margins = &margins;
+    gpair->gpair.Reshape(training_->data->Info().num_row_, plan.num_class);
+    return !plan.loss && !plan.IsLogistic();
   }
 
  protected:
@@ -271,7 +274,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto const& rows = training.sample.Draw(round, info.num_row_, persons, &training.release);
     monitor_.Start("Gradients");
     CHECK(training.gpair && training.margins);
-    training.loss = {plan.loss.get(), training.margins->ConstHostSpan(), round};
+    training.loss = {plan.loss.get(), plan.IsLogistic(), training.margins->ConstHostSpan(), round};
     QuantiseGradients(ctx_, plan.row_bound, info, persons, training.loss,
                       training.gpair->Grad()->HostView(), rows,
                       plan.leaf.spread ? &training.person_rows : nullptr, &training.gradients);

@@ -8,12 +8,11 @@
 #include <cmath>      // for exp, sqrt, log, abs
 #include <memory>     // for make_shared
 
-#include "plugin_cpp/loss/loss.h"  // for Loss
+#include "plugin_cpp/loss/logistic.h"  // for Logistic
+#include "plugin_cpp/loss/loss.h"      // for Loss
 
 namespace xgboost::dp {
 namespace {
-double Share(double margin) { return 1.0 / (1.0 + std::exp(-margin)); }
-
 /**
  * @brief Logistic loss, for a label that is a share in [0, 1], or for several 0/1 labels with a
  *        joint bound.
@@ -29,7 +28,7 @@ class LogisticLoss : public Loss {
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
     for (std::size_t at = 0; at < n_labels_ * rows.n; ++at) {
-      auto p = Share(rows.margins[at]);
+      auto p = Logistic(rows.margins[at]);
       g[at] = p - rows.labels[at];
       h[at] = p * (1.0 - p);
     }
@@ -39,7 +38,7 @@ class LogisticLoss : public Loss {
     for (std::size_t i = 0; i < rows.n; ++i) {
       double squares = 0;
       for (std::size_t k = 0; k < n_labels_; ++k) {
-        auto p = Share(rows.margins[k * rows.n + i]);
+        auto p = Logistic(rows.margins[k * rows.n + i]);
         auto h = p * (1.0 - p);
         auto off = std::max(p - range_.lower, range_.upper - p);
         squares += off * off + r * h * h;

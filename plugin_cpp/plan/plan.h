@@ -238,6 +238,10 @@ struct Plan : private JsonReader {
   [[nodiscard]] bool IsPersonLevel() const { return row_bound.person_level; }
   /** @brief Whether gradients come from XGBoost's squared loss. */
   [[nodiscard]] bool IsSquaredLoss() const { return objective == "reg:squarederror" && !loss; }
+  /** @brief Whether the row bound computes the gradients of logistic loss from margins. */
+  [[nodiscard]] bool IsLogistic() const {
+    return this->IsBinary() && !loss && row_bound.mode == RowBound::Mode::kPrediction;
+  }
   /** @brief Number of outputs of the plan's loss, each with a tree per round; 0 without a loss. */
   [[nodiscard]] std::int32_t NumOutputs() const {
     return loss ? static_cast<std::int32_t>(loss->NumOutputs()) : 0;

@@ -2,8 +2,9 @@
 
 #include <algorithm>  // for clamp, max, min
 
-#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/loss/logistic.h"  // for Logistic
+#include "plugin_cpp/simd.h"           // for XGB_DP_SIMD, XGB_DP_WIDE_SIMD
+#include "xgboost/logging.h"           // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -54,28 +55,28 @@ struct LargestNorm {
 };
 
 /**
- * @brief Scale pairs of logistic loss by the larger of the norms for both labels, without branches.
+ * @brief Compute pairs of logistic loss, and scale them by the larger of the norms for both labels,
+ *        without branches.
  *
- * The prediction is recovered from the gradient w (p - y), with an error of about 1e-7 because
- * gradients are 32-bit floats.
+ * @param g Margins; receives the gradients.
  */
-XGB_DP_SIMD void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
-                                   double const* w, double* g, double* h, double* norms,
-                                   std::size_t n) {
+XGB_DP_WIDE_SIMD void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
+                                        double const* w, double* g, double* h, double* norms,
+                                        std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    auto p = g[i] / (y[i] == 1.0 ? norm.positive * w[i] : w[i]) + y[i];
-    p = p > 0.0 ? p : 0.0;  // NaN becomes 0
-    p = p < 1.0 ? p : 1.0;
-    auto weight = std::max(w[i], norm.least_weight);
+    auto p = Logistic(g[i]);
     auto unit_h = std::max(p * (1.0 - p), norm.unit_hessian);
     auto rh2 = norm.r * unit_h * unit_h;
     auto negative2 = p * p + rh2;
     auto positive2 = norm.positive * norm.positive * ((1.0 - p) * (1.0 - p) + rh2);
     auto largest = std::sqrt(std::max(negative2, positive2));
-    auto s = norm.c / std::max(weight * largest, norm.c);
-    bool is_number = IsNumber(g[i] * s, h[i] * s);
+    auto s = norm.c / std::max(std::max(w[i], norm.least_weight) * largest, norm.c);
+    auto weight = y[i] == 1.0 ? norm.positive * w[i] : w[i];
+    auto g_i = weight * (p - y[i]);
+    auto h_i = (norm.unit_hessian > 0.0 ? w[i] : weight) * unit_h;
+    bool is_number = IsNumber(g_i * s, h_i * s);
     norms[i] = is_number ? w[i] * largest * s / norm.c : 0.0;
-    quantise(is_number ? g[i] : 0.0, is_number ? h[i] : 0.0, is_number ? s : 0.0, g + i, h + i);
+    quantise(is_number ? g_i : 0.0, is_number ? h_i : 0.0, is_number ? s : 0.0, g + i, h + i);
   }
 }
 }  // namespace

@@ -129,13 +129,14 @@ class RowQuantiser {
   /** @brief Replace the gradients of rows by integers. NaN or infinite values give (0, 0). */
   void operator()(double* g, double* h, std::size_t n) const;
   /**
-   * @brief Replace the gradients and Hessians of logistic loss, in the mode kPrediction.
+   * @brief Compute the integers of logistic loss, in the mode kPrediction.
    *
    * The factor of a row is min(1, C / n), where n is the larger of the norms for both labels at the
    * prediction and weight of the row. The row bound holds for any input.
    *
    * @param y     Labels, 0 or 1.
    * @param w     Weights within the public bound, without `positive_weight`.
+   * @param g     Margins; receives the gradients.
    * @param norms Receives the larger of the norms for both labels, for C = 1.
    */
   void operator()(double const* y, double const* w, double* g, double* h, double* norms,

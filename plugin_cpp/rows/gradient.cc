@@ -80,6 +80,7 @@ class RowInputs {
         sample_{sample} {}
 
   void Begin(std::size_t begin, std::size_t n, Block* out) const;
+  /** @brief Read the pairs of rows; if `is_logistic`, margins instead of gradients. */
   void Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
             double* hessians) const;
 
@@ -212,6 +213,13 @@ void RowInputs::ReadLoss(Block* block, double* g, double* h) const {
 
 void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
                      double* hessians) const {
+  if (own_.is_logistic) {
+    for (std::size_t i = 0, row = block->begin; i < block->n; ++i, ++row) {
+      gradients[i] = own_.margins[row];
+      block->weights[i] = sample_.empty() || sample_[row] ? block->weights[i] : 0.0;
+    }
+    return;
+  }
   if (own_.loss) {
     this->ReadLoss(block, gradients, hessians);
   }
@@ -281,7 +289,8 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   for (auto& class_gradients : *out) {
     ResizeInLargePages(n_rows, &class_gradients.pairs);
   }
-  CHECK(!own.loss || (own.loss->NumOutputs() == n_class && own.margins.size() == n_rows * n_class));
+  CHECK(own.margins.size() == n_rows * n_class);
+  CHECK(!own.loss || own.loss->NumOutputs() == n_class);
   RowInputs inputs{bound, info, own, sample};
   BlockQuantiser quantise{bound, own.loss != nullptr, n_class};
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;

@@ -25,6 +25,7 @@
 namespace xgboost::dp {
 struct RoundLoss {
   Loss const* loss{nullptr};          // null for gradients of XGBoost
+  bool is_logistic{false};            // whether the row bound computes them from margins
   common::Span<float const> margins;  // row by row, all outputs of each
   std::int32_t round{0};
 };

@@ -1,4 +1,4 @@
-"""XGBoost's objectives, computed in float32 as it does."""
+"""XGBoost's objectives, computed in float32 as it does, or in float64."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ FLT_MIN = float(np.finfo(np.float32).tiny)
 
 def _exp(x: Floats) -> Floats:
     """C's expf: NumPy's own float32 exponential is less exact than one rounded from float64."""
-    y: Floats = np.exp(x.astype(np.float64)).astype(np.float32)
+    y: Floats = np.exp(x.astype(np.float64)).astype(x.dtype)
     return y
 
 
@@ -27,7 +27,7 @@ def initial_margin(objective: str, base_score: float | list[float], n: int, clas
 
 
 def gradients(objective: str, margin: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """(g, h) of shape (rows, classes), as XGBoost's objectives compute them in float32."""
+    """(g, h) of shape (rows, classes), in the precision of the margins."""
     one, eps = np.float32(1), np.float32(1e-16)
     y, weight = y[:, None], weight[:, None]
     if objective == "reg:squarederror":

@@ -69,7 +69,10 @@ def train(
     for t in range(int(plan["rounds"]) if rounds is None else rounds):
         plan = at_round(whole, t)
         if loss is None:
-            g, h = (v.astype(np.float64) for v in gradients(objective, margin, y, weight))
+            # The row bound computes logistic loss by itself if it reads predictions.
+            by_margin = bound.mode == "prediction" and classes == 1
+            precise = margin.astype(np.float64 if by_margin else np.float32)
+            g, h = (v.astype(np.float64) for v in gradients(objective, precise, y, weight))
         parallel = int(plan["parallel_trees"])
         sampled = int(plan["sampling_num"]) < 1 << 32
         kept = noise.sample(int(plan["sampling_num"]), units) if sampled else part == 0
