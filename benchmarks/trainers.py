@@ -193,7 +193,7 @@ def take_turns(trainers: Sequence[str], task: Task, repeats: int) -> Runs:
     runs: Runs = {trainer: [] for trainer in trainers}
     with ExitStack() as stack:
         workers = {trainer: stack.enter_context(start(trainer)) for trainer in trainers}
-        for worker in workers.values():  # a training of whole tasks warms up by itself
+        for worker in workers.values():  # whole trainings warm up in their processes
             for rounds in () if task.whole else task.rounds:
                 ask(worker, rounds)
         for _ in range(repeats):
