@@ -48,7 +48,8 @@ def test_several_classes_that_need_not_occur():
     assert model.predict_proba(X).shape == (len(y), 4)
     assert set(model.predict(X)) <= {10, 20, 30, 40}
     assert model.objective == "binary:logistic"  # the parameter is as it was
-    alone = DPXGBClassifier(classes=["a", "b", "c"], **SHARED).fit(X, np.full(len(y), "b"))
+    column = np.full((len(y), 1), "b")
+    alone = DPXGBClassifier(classes=["a", "b", "c"], **SHARED).fit(X, column)
     assert alone.classes_.tolist() == ["a", "b", "c"]
 
 

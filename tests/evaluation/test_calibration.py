@@ -37,6 +37,16 @@ def test_margins_are_moved_and_nothing_else(objective, tmp_path):
     assert xgb_dp.privacy_report(model).epsilon == trained.epsilon  # a copy
 
 
+def test_a_biased_model_is_recalibrated():
+    X, y = rows(30_000)
+    model = stock(X[:3000], y[:3000], scale_pos_weight=6.0, max_depth=6)
+    report = xgb_dp.evaluate(model, (X[3000:], y[3000:]), epsilon=0.5, delta=1e-6)
+    p = report.calibrated(model).predict(xgb.DMatrix(X[3000:]))
+    was = model.predict(xgb.DMatrix(X[3000:]))
+    assert abs(was.mean() - y[3000:].mean()) > 0.08
+    assert abs(p.mean() - y[3000:].mean()) < 0.01
+
+
 def test_another_model_or_kind_is_refused():
     X, y = rows(2000)
     model: Any = stock(X, y)

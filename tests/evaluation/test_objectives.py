@@ -233,6 +233,7 @@ def test_double_lift_without_noise(pairs, name):
     first, second = (np.array([float(point[k]) for point in points]) for k in (2, 3))
     assert (np.diff(first / second) > 0).all()
     assert figures["labels beyond"].value < 1e-3
+    assert "clipped" in report.statement() and "mean label" in report.summary()
     with pytest.raises(xgb_dp.PrivacyParameterError, match="not the model"):
         report.calibrated(models[0])
 
