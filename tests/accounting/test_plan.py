@@ -176,6 +176,7 @@ CHEAPER = {
     "labels from samples": lambda t: t["events"][-1]["events"].append(t["events"].pop(0)),
     "all rows in the plan": lambda t: t["mechanisms"][0].update(sampling_num=1 << 32),
     "an event twice": lambda t: t["events"].append(t["events"][0]),
+    "more trees": lambda t: t.update(rounds=2 * t["rounds"], trees=2 * t["trees"]),
 }
 
 
