@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -46,6 +46,18 @@ def one_row(grid: ScoreGrid, margin: float, label: int) -> np.ndarray:
 
 def binary(grid: ScoreGrid, groups: Groups | None = None) -> Binary:
     return Binary(ScoreGrid.within(grid.low, grid.high), groups)
+
+
+@EXAMPLES
+@given(st.floats(-8.0, 7.0), st.floats(0.1, 16.0))
+@example(-0.001, 8.0)
+def test_no_cell_spans_the_bound_of_a_calibration_bin(low, width):
+    """The threshold of 0.5 is one of these bounds, also where it is close to the end of a grid."""
+    grid = ScoreGrid.within(low, low + width)
+    share = np.arange(1, BINS) / BINS
+    bounds = np.log(share) - np.log1p(-share)
+    assert np.isin(bounds[(bounds > grid.low) & (bounds < grid.high)], grid.edges).all()
+    assert (np.diff(grid.ends) > 0).all()
 
 
 @EXAMPLES

@@ -95,11 +95,9 @@ class ScoreGrid:
 def _edges(low: float, high: float) -> Floats:
     edges = np.linspace(low, high, CELLS + 1)[1:-1]
     share = np.arange(1, BINS) / BINS
-    width = (high - low) / CELLS
     for bound in np.log(share) - np.log1p(-share):
-        nearest = int(np.argmin(np.abs(edges - bound)))
-        if abs(edges[nearest] - bound) <= 0.5 * width * (1.0 + 1e-9):
-            edges[nearest] = bound
+        if low < bound < high:
+            edges[np.argmin(np.abs(edges - bound))] = bound
     edges.setflags(write=False)
     return edges
 
