@@ -88,10 +88,14 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "Only one of the plan and the DMatrix has a `base_margin`. Set `dp_base_margin` if rows "
          "have margins; otherwise remove them.";
-  CHECK(info.num_row_ == 0 || (plan.loss && plan.loss->IsInterval()) ||
-        info.labels.Shape(1) == plan.NumLabels())
+  bool is_interval = plan.loss && plan.loss->IsInterval();
+  CHECK(info.num_row_ == 0 || is_interval || info.labels.Shape(1) == plan.NumLabels())
       << "The plan was calibrated for another number of targets. Train on the DMatrix that was "
          "passed to `xgboost.train`.";
+  CHECK(is_interval ? info.labels_lower_bound_.Size() == info.num_row_ &&
+                          info.labels_upper_bound_.Size() == info.num_row_
+                    : info.num_row_ == 0 || info.labels.Shape(0) == info.num_row_)
+      << "Some rows of the DMatrix have no label. Set the labels of all rows.";
   CHECK(info.group_ptr_.empty())
       << "Query groups are not available with `dp_hist`, because they couple rows. Remove them.";
   CHECK(p_fmat->PageExists<SparsePage>()) << "`dp_hist` refuses a QuantileDMatrix, because its "
@@ -119,6 +123,10 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
 }
 
 void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
+  auto const& labels = p_fmat->Info().labels.Data()->ConstHostVector();
+  CHECK(!plan.IsLogistic() || std::all_of(labels.cbegin(), labels.cend(), [](float y) {
+    return y == 0.0f || y == 1.0f;
+  })) << "Labels of two classes must be 0 or 1.";
   std::uint64_t n_bytes = 0;
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
     CheckFeatures(ctx, plan, page);

@@ -27,8 +27,8 @@ class PrivateUpdater {
   virtual void BeforeIteration(Attributes const& attributes,
                                std::shared_ptr<DMatrix> const& train) = 0;
   /**
-   * @brief Provide the margins, row by row, and the place of the gradients of all classes. Both
-   *        live until the first tree of the iteration is grown.
+   * @brief Provide the margins, row by row, and the container for the gradients of all classes.
+   *        Both live until the first tree of the iteration is grown.
    *
    * @return Whether the objective must compute the gradients.
    */
@@ -66,7 +66,7 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  bool custom_gradient);
 
 /**
- * @brief Pass the margins and the place of the gradients of all classes to a private updater.
+ * @brief Pass the margins and the container for the gradients of all classes to a private updater.
  *
  * XGBoost calls its updaters once for each class, with the gradients of this class only.
  *

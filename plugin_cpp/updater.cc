@@ -153,6 +153,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto const& plan = training_->plan;
     training_->gpair = gpair;
     training_->margins = &margins;
+    // The booster reads the shape, even if there are no gradients.
     gpair->gpair.Reshape(training_->data->Info().num_row_, plan.num_class);
     return !plan.loss && !plan.IsLogistic();
   }

@@ -198,7 +198,7 @@ struct Plan : private JsonReader {
   Masking masking = ReadMasking(Part("masking"));
   RowBound row_bound{Part("row_bound"), Enum<bool>("unit", kUnits), Int("grid_bits", 4, 20),
                      objective == "reg:squarederror" && !Has("loss")};
-  std::shared_ptr<Loss const> loss =  // null for gradients of XGBoost
+  std::shared_ptr<Loss const> loss =  // null if the plan has no loss of its own
       Has("loss")
           ? ReadLoss(Part("loss"), objective, {row_bound.target_lower, row_bound.target_upper})
           : nullptr;

@@ -137,6 +137,7 @@ class RowQuantiser {
    * @param y     Labels, 0 or 1.
    * @param w     Weights within the public bound, without `positive_weight`.
    * @param g     Margins; receives the gradients.
+   * @param h     Receives the Hessians.
    * @param norms Receives the larger of the norms for both labels, for C = 1.
    */
   void operator()(double const* y, double const* w, double* g, double* h, double* norms,

@@ -1,5 +1,5 @@
 /**
- * Bounded integers from the gradients of XGBoost or of the plan's loss: every row is clipped to the
+ * Bounded integers from the gradients of XGBoost, logistic loss or the plan's loss: every row is clipped to the
  * row bound and quantised, and the rows of a person are bounded together.
  *
  * All sums are sums of integers, so they do not depend on threads, pages or workers.
@@ -24,7 +24,7 @@
 
 namespace xgboost::dp {
 struct RoundLoss {
-  Loss const* loss{nullptr};          // null for gradients of XGBoost
+  Loss const* loss{nullptr};          // null if the plan has no loss of its own
   bool is_logistic{false};            // whether the row bound computes them from margins
   common::Span<float const> margins;  // row by row, all outputs of each
   std::int32_t round{0};

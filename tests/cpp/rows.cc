@@ -24,7 +24,8 @@ XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
 
 /**
  * @brief The integers of one row of any doubles, in place of its gradients and Hessians,
- *        in the mode `prediction` of a plan.
+ *        in the mode `prediction` of a plan. For a single class `g` holds the margin instead of the
+ *        gradient, and `h` is only written.
  */
 XGB_DLL int XGDPTestRowBound(char const* plan_text, double label, double weight, double* g,
                              double* h) {

@@ -200,11 +200,18 @@ def round_sens2(plan: dict[str, Any]) -> int:
     return int(describe_plan(text_of(plan))["leaf_sensitivity2"])
 
 
+def gradients_of(plan: dict[str, Any], data: Rows) -> tuple[Any, Any]:
+    """Gradients and Hessians in 32 bits, or in 64 where the row bound computes logistic loss."""
+    by_margin = plan["row_bound"]["mode"] == "prediction" and plan["num_class"] == 1
+    margin = data.margin.astype(float) if by_margin else data.margin
+    return objectives.gradients(plan["objective"], margin, data.y, data.weight)
+
+
 def pairs_of(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
     """Per class, the integer (gradient, Hessian, 1) of every row."""
     bound = Bound.of(plan)
     with np.errstate(all="ignore"):
-        g, h = objectives.gradients(plan["objective"], data.margin, data.y, data.weight)
+        g, h = gradients_of(plan, data)
         if bound.mode == "prediction" and g.shape[1] > 1:
             wide = [v.astype(float) for v in (g, h, data.y, data.weight)]
             return bound.quantise_classes(*wide)
@@ -228,7 +235,7 @@ def bounded(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
     norms = np.minimum(wide[1], bound.heaviest) if bound.heaviest > 0 else wide[1]
     with np.errstate(all="ignore"):
         if bound.mode == "prediction":
-            g, h = objectives.gradients(plan["objective"], data.margin, data.y, data.weight)
+            g, h = gradients_of(plan, data)
             norms = bound.norms(g.astype(float), h.astype(float), wide[0], norms)
     bound_persons(bound, by_class, data.who, norms)
     return by_class

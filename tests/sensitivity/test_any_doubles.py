@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 from xgboost.core import XGBoostError
 
 from tests.reference.comparison import LOGISTIC, SOFTMAX, make_plan
@@ -32,8 +33,8 @@ def plan_of(n_class: int, r: str = "0.25", c: str = "0.5", bits: int = 18) -> di
     return plan | {"grid_bits": bits}
 
 
-def norms(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> tuple[int, int]:
-    """The squared norm and the sum of the integers of one row, each of which is checked."""
+def integers(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> Any:
+    """The integers of one row, each of which is checked. For one class `g` is its margin."""
     pairs = np.array([g, h], dtype=np.float64)
     status = native.lib().XGDPTestRowBound(
         text_of(plan).encode(),
@@ -44,7 +45,12 @@ def norms(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> 
     assert status == 0
     assert np.isfinite(pairs).all() and (pairs == np.rint(pairs)).all(), pairs
     assert (pairs[1] >= 0.0).all()
-    sizes = [abs(int(v)) for v in pairs.ravel()]
+    return pairs.astype(int)
+
+
+def norms(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> tuple[int, int]:
+    """The squared norm and the sum of the integers of one row."""
+    sizes = [abs(int(v)) for v in integers(plan, label, weight, g, h).ravel()]
     return sum(v**2 for v in sizes), sum(sizes)
 
 
@@ -75,12 +81,31 @@ def test_the_sum_of_the_entries_grows_with_the_classes():
     assert 1.5 * math.sqrt(2.0) * 2**18 < total <= stated
 
 
-@pytest.mark.parametrize("n_class", [1, 3])
-def test_a_product_beyond_doubles_is_no_number(n_class):
+@pytest.mark.parametrize(
+    ("n_class", "weight", "g", "h"), [(1, LARGEST, 0.0, 0.0), (3, 1.0, 0.5, LARGEST)]
+)
+def test_a_product_beyond_doubles_is_no_number(n_class, weight, g, h):
     """sqrt(r) h overflows and the factor of the row vanishes."""
     plan = plan_of(n_class, r="1000000.0")
-    row = [0.5] * n_class, [LARGEST] * n_class
-    assert norms(plan, 0.0, 1.0, *row)[0] <= 4**18
+    assert norms(plan, 0.0, weight, [g] * n_class, [h] * n_class)[0] <= 4**18
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+@pytest.mark.parametrize(
+    "margin", [0.0, 1e-8, math.log(2) / 2, 0.4, 1.0, 3.0, 10.0, 36.0, 709.0, 1e300, math.inf]
+)
+def test_logistic_gradients_of_one_class(margin, label):
+    """No row is scaled under this bound, so the integers show the derivatives themselves."""
+    plan = plan_of(1, c="2.0", bits=20)
+    for signed in (margin, -margin):
+        p = expit(signed)
+        g, h = integers(plan, label, 1.0, [signed], [0.0]).ravel()
+        assert g == pytest.approx((p - label) * 2**19, abs=0.51)
+        assert h == pytest.approx(0.5 * p * (1 - p) * 2**19, abs=0.51)
+
+
+def test_a_margin_that_is_no_number_adds_nothing():
+    assert norms(plan_of(1), 1.0, 1.0, [math.nan], [0.0]) == (0, 0)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e300])

@@ -1,6 +1,7 @@
 """Private training from end to end, as a user calls it."""
 
 import gc
+import json
 import weakref
 
 import numpy as np
@@ -38,6 +39,9 @@ def test_train_returns_a_private_model():
     assert booster.num_boosted_rounds() == 20
     report = xgb_dp.privacy_report(booster)
     assert report.private and 0.99 <= report.epsilon <= 1.0
+    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    assert [u["name"] for u in config["updater"]] == ["grow_dp_histmaker"]
+    assert config["gbtree_train_param"]["tree_method"] == "dp_hist"
     accuracy = ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean()
     assert accuracy > 0.75
 
