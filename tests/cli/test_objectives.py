@@ -98,7 +98,10 @@ def test_margins_of_a_public_score(claims, tmp_path):
         "predict", "model.json", "new.csv", "--rate"
     )
     Path("bare.yaml").write_text("target: died\nclasses: [0, 1]\ncolumns: {age: number}\n")
-    for command, match in (("predict", "base margins"), ("evaluate", "no `base_margin`")):
+    for command, match in (
+        ("predict", "schema that names their column"),
+        ("evaluate", "no `base_margin`"),
+    ):
         target = ["--epsilon", "8", "--delta", "1e-6"] if command == "evaluate" else []
         assert match in fails(command, "model.json", "rows.csv", "--schema", "bare.yaml", *target)
     run("split", "rows.csv", "--train", "a.csv", "--test", "b.csv")

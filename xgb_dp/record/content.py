@@ -219,6 +219,6 @@ def check_margins(booster: Any, margin: Any) -> None:
     if margin is None and needs_margins(booster):
         raise PrivacyParameterError(
             "The model was trained with base margins, so its predictions need them too. Pass "
-            "`base_margin`: for example the logs of the exposures, or zeros to predict for an "
-            "exposure of 1."
+            "`base_margin`, or on the command line a schema that names their column: for example "
+            "the logs of the exposures, or zeros to predict for an exposure of 1."
         )
