@@ -242,7 +242,7 @@ def table(lines: Sequence[Line], heads: dict[str, str], base: str, brief: bool =
     Args:
         lines: Rows of the table.
         heads: Heads of the trainers that have a column.
-        base: The one trainer.
+        base: The trainer that the others are compared with.
         brief: Show medians, and no ratios.
     """
     others = [trainer for trainer in heads if trainer != base and not brief]

@@ -29,7 +29,7 @@ OBJECTS = (
     "plugin_cpp/plan/row_bound.cc.o",
     "plugin_cpp/loss/failure_times.cc.o",
     "dir/common/column_matrix.cc.o",
-    "objxgboost.dir/Unity/unity_2_cxx.cxx.o",
+    "objxgboost.dir/Unity/unity_2_cxx.cxx.o",  # files are grouped on Linux only
 )
 LIBRARY = "libxgboost/lib/libxgboost.so"
 

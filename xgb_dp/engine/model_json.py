@@ -129,10 +129,9 @@ class ModelJson:
 
     def tree_names(self) -> list[str]:
         """Return a digest of all numbers of each tree, as in `plugin_cpp/release/digests.cc`."""
-        return [
-            hashlib.sha256(_to_bytes({k: v for k, v in tree.items() if k != "id"})).hexdigest()[:32]
-            for tree in self._trees["trees"]
-        ]
+        parts = ({k: v for k, v in tree.items() if k != "id"} for tree in self._trees["trees"])
+        with np.errstate(over="ignore"):
+            return [hashlib.sha256(_to_bytes(part)).hexdigest()[:32] for part in parts]
 
     def check_trees(self) -> None:
         """Refuse inconsistent trees, which would crash XGBoost during prediction."""
@@ -157,8 +156,7 @@ def _to_bytes(value: Any) -> bytes:
     kinds = set(map(type, value))
     if kinds - {int} and kinds - {float}:
         raise ValueError("a tree has numbers of mixed types")
-    with np.errstate(over="ignore"):
-        numbers = np.asarray(value, dtype="<f4" if kinds == {float} else "<f8").astype("<f8")
+    numbers = np.asarray(value, dtype="<f4" if kinds == {float} else "<f8").astype("<f8")
     return len(value).to_bytes(8, "little") + numbers.tobytes()
 
 
