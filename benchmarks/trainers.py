@@ -166,9 +166,10 @@ def command(trainer: str, *arguments: str) -> list[str]:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Variables of a process with a number of threads."""
+    """Variables of a process with a number of threads, which wait as OpenMP does by default."""
     count = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS"), str(threads))
-    return {"OMP_WAIT_POLICY": "passive", **os.environ, **count}
+    others = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    return others | count
 
 
 def take_turns(trainers: Sequence[str], task: Task, repeats: int) -> Runs:

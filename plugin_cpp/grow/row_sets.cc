@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 4096;
 constexpr std::size_t kRowsAhead = 16;
 constexpr std::size_t kMaxChildren = 16;
+constexpr std::size_t kRowsPerPass = 32768;  // fewer take less time than to wake threads
 
 /** @brief Some rows of one node, with counts by child. */
 struct Block {
@@ -28,6 +29,15 @@ void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vecto
   for (std::size_t done = 0; done < size; done += kRowsPerBlock) {
     blocks->push_back({node, begin + done, std::min(kRowsPerBlock, size - done), {}});
   }
+}
+
+/** @brief Number of threads for one pass over the rows of all blocks. */
+std::int32_t NumThreads(Context const* ctx, std::vector<Block> const& blocks) {
+  std::size_t n_rows = 0;
+  for (auto const& block : blocks) {
+    n_rows += block.size;
+  }
+  return n_rows < kRowsPerPass ? 1 : ctx->Threads();
 }
 
 /** @brief The codes of a dense page, feature by feature. */
@@ -144,8 +154,9 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
     auto set = ranges[branchings[k].node];
     AddBlocks(k, set.begin, set.size, &blocks);
   }
+  auto n_threads = NumThreads(ctx, blocks);
   this->WithCodes(p, page, offsets, [&](auto const& codes) {
-    common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+    common::ParallelFor(blocks.size(), n_threads, [&](auto b) {
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
       // Two counts by turns, as an addition waits for the last one to the same count.
@@ -188,13 +199,13 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
     block = end;
   }
 
-  common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+  common::ParallelFor(blocks.size(), n_threads, [&](auto b) {
     auto at = blocks[b].at;
     for (auto i = blocks[b].begin; i < blocks[b].begin + blocks[b].size; ++i) {
       parted_[at[child_[i]]++] = rows[i];
     }
   });
-  common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+  common::ParallelFor(blocks.size(), n_threads, [&](auto b) {
     std::copy_n(parted_.cbegin() + blocks[b].begin, blocks[b].size, rows + blocks[b].begin);
   });
 }
@@ -220,7 +231,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
       page = pages[p];
     }
     this->WithCodes(p, page, pages.Offsets(), [&](auto const& codes) {
-      common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+      common::ParallelFor(blocks.size(), NumThreads(ctx, blocks), [&](auto b) {
         auto const& block = blocks[b];
         auto const* members = rows + block.begin;
         auto const* branching = branching_of_node[block.node];

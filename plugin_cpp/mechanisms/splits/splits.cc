@@ -236,9 +236,13 @@ class PartitionUtilities final : public GroupedUtilities {
   }
 
  private:
-  /** @brief The threads of the context, without a system call for each choice. */
+  /**
+   * @brief The threads of the context, without a system call for each choice; one thread for few
+   *        histograms, which take less time than to wake the others.
+   */
   [[nodiscard]] std::int32_t NumThreads() const {
-    return static_cast<std::int32_t>(workspaces_.size());
+    bool is_short = sums_.size() * bounds_.size() < 256;
+    return is_short ? 1 : static_cast<std::int32_t>(workspaces_.size());
   }
   /**
    * @brief The score of the finest partition, with a cell for each bin and for missing values.
