@@ -1,4 +1,4 @@
-"""Entry points that the patched ``xgboost`` package calls for private training.
+"""Entry points of private training: the patched ``xgboost`` package calls all in ``__all__``.
 
 ``xgboost.train`` passes its arguments to :func:`before_train`, which checks them, calibrates the
 noise, releases the intercept and returns ordinary low-level parameters. The order of steps matters:
@@ -51,7 +51,6 @@ __all__ = [
     "default_rounds",
     "estimator_matrix",
     "id_column",
-    "prepare",
     "refuse_cv",
 ]
 
