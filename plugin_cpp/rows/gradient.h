@@ -1,6 +1,6 @@
 /**
- * Bounded integers from the gradients of XGBoost, logistic loss or the plan's loss: every row is clipped to the
- * row bound and quantised, and the rows of a person are bounded together.
+ * Bounded integers from the gradients of XGBoost, logistic loss or the plan's loss: every row is
+ * clipped to the row bound and quantised, and the rows of a person are bounded together.
  *
  * All sums are sums of integers, so they do not depend on threads, pages or workers.
  *
