@@ -9,6 +9,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.batches import Batches
 from tests.callbacks import After
 
 from .plans import from_plan, plan_of, strings_of
@@ -184,6 +185,23 @@ def test_failed_training_does_not_go_on(booster):
         again.update(matrix, 0)
     with pytest.raises(XGBoostError, match="failed"):
         again.update(matrix, 0)
+
+
+def test_rows_without_labels(booster):
+    """XGBoost does not compare the number of labels if all rows have weights."""
+    x, y = rows(200)
+    bare = {"data": x, "weight": np.ones(200)}
+    matrix = xgb.DMatrix(Batches([bare, {**bare, "label": y}]))
+    with pytest.raises(XGBoostError, match="have no label"):
+        from_plan(plan_of(booster), matrix).update(matrix, 0)
+
+
+@pytest.mark.parametrize("label", [0.5, 2.0, -1.0])
+def test_labels_of_two_classes(booster, label):
+    x, y = rows(400)
+    matrix = xgb.DMatrix(x, np.where(y > 0, label, 0.0))
+    with pytest.raises(XGBoostError, match="must be 0 or 1"):
+        from_plan(plan_of(booster), matrix).update(matrix, 0)
 
 
 @pytest.mark.parametrize("when", [-1, 0, 1])
