@@ -239,9 +239,10 @@ void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block,
 /** @brief Replaces the gradients of a block, class by class, by integers. */
 class BlockQuantiser {
  public:
-  BlockQuantiser(RowBound const& bound, bool has_loss, std::size_t n_class)
+  BlockQuantiser(RowBound const& bound, RoundLoss const& own, std::size_t n_class)
       : by_prediction_{bound.mode == RowBound::Mode::kPrediction},
-        has_loss_{has_loss},
+        is_logistic_{own.is_logistic},
+        has_loss_{own.loss != nullptr},
         n_class_{n_class},
         pair_{bound},
         classes_{bound, n_class} {}
@@ -249,26 +250,21 @@ class BlockQuantiser {
   void operator()(double* gradients, double* hessians, Block* p_block) const {
     auto& block = *p_block;
     auto n = block.n;
-    if (by_prediction_ && (has_loss_ || n_class_ > 1)) {
+    if (is_logistic_) {
+      pair_(block.labels.data(), block.weights.data(), gradients, hessians, block.norms.data(), n);
+    } else if (by_prediction_) {
       for (std::size_t i = 0; i < n; ++i) {
         auto *g = gradients + i, *h = hessians + i;
         block.norms[i] = has_loss_ ? classes_.Bound(block.norms[i], block.weights[i], g, h, n)
                                    : classes_(block.labels[i], block.weights[i], g, h, n);
       }
-      return;
-    }
-    for (std::size_t k = 0; k < n_class_; ++k) {
-      auto *g = gradients + k * n, *h = hessians + k * n;
-      if (by_prediction_) {
-        pair_(block.labels.data(), block.weights.data(), g, h, block.norms.data(), n);
-      } else {
-        pair_(g, h, n);
-      }
+    } else {
+      pair_(gradients, hessians, n_class_ * n);
     }
   }
 
  private:
-  bool by_prediction_, has_loss_;
+  bool by_prediction_, is_logistic_, has_loss_;
   std::size_t n_class_;
   RowQuantiser pair_;
   ClassQuantiser classes_;
@@ -292,7 +288,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   CHECK(own.margins.size() == n_rows * n_class);
   CHECK(!own.loss || own.loss->NumOutputs() == n_class);
   RowInputs inputs{bound, info, own, sample};
-  BlockQuantiser quantise{bound, own.loss != nullptr, n_class};
+  BlockQuantiser quantise{bound, own, n_class};
   auto n_blocks = (n_rows + kBlock - 1) / kBlock;
   bool has_several = persons && !persons->Groups().empty();
   RowNorms norms;
