@@ -97,7 +97,8 @@ def check_prediction(booster: Any, rows: Any, margin: Any) -> None:
     if margin is None and hasattr(rows, "get_base_margin"):  # a DMatrix
         if rows.num_row() == 0:
             return  # it has no place for margins
-        margin = rows.get_base_margin() if rows.get_base_margin().size else None
+        margins = rows.get_base_margin()
+        margin = margins if margins.size else None
     check_margins(booster, margin)
 
 
