@@ -64,7 +64,7 @@ COMMAND = ["--target", "y", "--classes", "0,1", "--epsilon", f"{EPSILON}", "--de
 
 @dataclass(frozen=True)
 class Task:
-    """What the trainers do in turns.
+    """Work that the trainers do in turns.
 
     Attributes:
         rows: Number of rows.

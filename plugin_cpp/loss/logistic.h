@@ -23,7 +23,7 @@ inline double Logistic(double margin) {
   // The order of the comparisons keeps NaN.
   auto x = -margin < -kLimit ? -kLimit : -margin;
   x = x > kLimit ? kLimit : x;
-  // exp(x) = 2^k exp(r), |r| <= ln(2) / 2. The lowest bits of the shifted number are those of k.
+  // exp(x) = 2^k exp(r), |r| <= ln(2) / 2. The lowest bits of the shifted number are k.
   auto shifted = x * kLog2E + kShift;
   auto r = x - (shifted - kShift) * kLn2;
   auto rest = 1.0 / 24 + r * (1.0 / 120 + r * (1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320))));

@@ -81,7 +81,7 @@ def _check_plain(matrix: Any, name: str) -> None:
 def read_public_rows(
     request: Request, evals: Sequence[Any], dtrain: Any, schema: Schema
 ) -> DMatrix | None:
-    """Check all public rows, and return those of ``dp_public_data`` as a matrix.
+    """Check all public rows, and return the ``dp_public_data`` as a matrix.
 
     Evaluation sets and public rows must not contain statistics of the training rows. The user
     declares that the rows of a set are public (``dp_public_evals``). The rows are not compared with
